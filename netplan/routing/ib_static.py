@@ -1,0 +1,103 @@
+"""InfiniBand with static forwarding tables, as OpenSM lays them.
+
+On trees that netplan generated: d-mod-k (Zahavi, *D-Mod-K routing providing non-blocking traffic
+for shift permutations on real life fat trees*, 2010; OpenSM's ``ftree``). The destination's place
+decides every choice, so that each link downwards serves one destination when nothing is
+oversubscribed, and every shift permutation runs without contention. With destination d on
+downlink i of leaf l of its pod, b parallel cables between leaf and spine:
+
+* leaf uplink ``j = i mod uplinks``; spine uplink ``(l b + j mod b) mod spine_uplinks``;
+* downwards, among parallel cables, the same cable that the choice upwards would take.
+
+On any other fabric: up/down with balanced counters (OpenSM's ``updn``). A path never goes up
+after it went down (node order: tier, then id); for each destination in turn every switch takes
+the shortest legal port that it has used for the fewest destinations so far. Among equals a fixed
+pseudo-random order decides: OpenSM's own order follows GUIDs and port numbers, which a design does
+not have yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from netplan.kernels.up_down import up_down_paths
+from netplan.kernels.walk import switch_graph
+from netplan.routing.clos_paths import Choice, clos_paths
+from netplan.routing.registry import routing_scheme
+from netplan.routing.routes import refuse_unreachable, single_paths
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from netplan.fabric import ClosStructure, Fabric
+    from netplan.routing.routes import FlowTable, Routes, RoutingOptions
+
+
+@routing_scheme(
+    "ib-static",
+    summary="destination routing as OpenSM lays it: d-mod-k on generated trees, balanced up/down elsewhere",
+    leaves_out="LMC (several LIDs per port); ftree's own tie-breaks on irregular trees",
+    transport="infiniband",
+)
+def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
+    """Route every flow by its destination."""
+    if fabric.structure is not None:
+        path_ptr, link = d_mod_k_paths(fabric, fabric.structure, flows.src, flows.dst)
+    else:
+        path_ptr, link = balanced_up_down_paths(fabric, flows.src, flows.dst)
+    weight = np.full(len(flows), float(flows.qps))
+    return single_paths("ib-static", fabric, len(flows), weight, path_ptr, link)
+
+
+def d_mod_k_paths(
+    fabric: Fabric, s: ClosStructure, src: NDArray[np.integer], dst: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Compute one d-mod-k path per row, as CSR."""
+    pod_first = np.searchsorted(s.leaf_pod, np.arange(s.n_pods))
+    leaf = s.endpoint_leaf[dst].astype(np.int64)
+    in_pod = leaf - pod_first[s.leaf_pod[leaf]]
+    port = s.endpoint_port[dst].astype(np.int64)
+
+    def by_destination(choice: Choice) -> NDArray[np.int64]:
+        up: NDArray[np.int64] = port[choice.row] % s.uplinks
+        if choice.stage == "leaf_up":
+            return up
+        parallel: NDArray[np.int64] = up % s.leaf_bundle
+        if choice.stage == "spine_down":
+            return parallel
+        cable: NDArray[np.int64] = (in_pod[choice.row] * s.leaf_bundle + parallel) % s.spine_uplinks
+        return np.asarray(cable % choice.options)
+
+    return clos_paths(fabric, s, src, dst, by_destination)
+
+
+def balanced_up_down_paths(
+    fabric: Fabric, src: NDArray[np.integer], dst: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Compute one up/down path per row on any fabric, as CSR.
+
+    Raises
+    ------
+    RoutingError
+        No legal path joins the endpoints of a row.
+    """
+    links = fabric.links
+    ptr, link = switch_graph(fabric.nodes.tier, fabric.out_ptr, fabric.out_link, links.dst, links.src)
+    order = np.lexsort((np.arange(fabric.n_nodes), fabric.nodes.tier))
+    rank = np.empty(fabric.n_nodes, np.int64)
+    rank[order] = np.arange(fabric.n_nodes)
+    path_ptr, path_link, lost = up_down_paths(
+        ptr,
+        link,
+        links.dst,
+        rank,
+        fabric.endpoints.cable,
+        fabric.endpoints.leaf,
+        np.asarray(src),
+        np.asarray(dst),
+    )
+    if lost >= 0:
+        refuse_unreachable(fabric, int(src[lost]), int(dst[lost]))
+    return path_ptr, path_link

@@ -1,0 +1,173 @@
+"""The same demand on the same hosts under several settings, against a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from netplan.routing import SCHEMES
+from netplan.simulate.result import CONTENDED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from netplan.simulate.result import Result
+
+#: Version of the JSON that `Comparison.to_dict` makes.
+SCHEMA = "netplan/comparison/1"
+
+_NOTHING_CONTENDED = (
+    "No link is offered more than it carries under any of these settings: every flow gets the line rate of "
+    "its NICs, so routing changes nothing here. What differs is packet format and latency."
+)
+
+_ONLY_NICS = (
+    "Only NIC ports are contended: their cables are shared whatever the routing, so it changes nothing."
+)
+
+#: Relative difference of completion times below which two settings gave the same.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Versus:
+    """A result over the baseline's."""
+
+    mean_flow: float
+    """Ratio of the mean-flow efficiencies."""
+    collective: float
+    """Ratio of the collective efficiencies."""
+    completion: float
+    """Completion time over the baseline's: 2 takes twice as long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One setting."""
+
+    routing: str
+    cc: str
+    params: dict[str, Any]
+    """Settings beside routing and congestion control that differ between rows."""
+    result: Result
+    versus_baseline: Versus
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Results of several settings and of the baseline they are held against."""
+
+    baseline: Result
+    rows: tuple[Row, ...]
+
+    def remarks(self) -> list[str]:
+        """Say in words which settings changed nothing, and why."""
+        results = [self.baseline, *(row.result for row in self.rows)]
+        if not any(result.is_contended for result in results):
+            remarks = [_NOTHING_CONTENDED]
+        else:
+            remarks = [*self._on_contention(results), *self._on_equal_rows(), *self._on_qps()]
+        windowed = max(result.windowed for result in results)
+        return [*remarks, _window_remark(windowed)] if windowed else remarks
+
+    def _on_contention(self, results: Sequence[Result]) -> list[str]:
+        """Say where contention is, when that explains the whole table."""
+        if all(_only_nics(result) for result in results):
+            return [_ONLY_NICS]
+        if not self.baseline.is_contended:
+            return [f"The baseline {self.baseline.scenario.routing} has no contended link on this demand."]
+        return []
+
+    def _on_equal_rows(self) -> list[str]:
+        """Say which rows are equal because nothing is contended under them."""
+        free = [row for row in self.rows if not row.result.is_contended]
+        if len(free) < 2:  # noqa: PLR2004 -- two can be equal
+            return []
+        return [f"{_names(free)} give the same rates: under each of them no link is contended."]
+
+    def _on_qps(self) -> list[str]:
+        """Say under which routings the number of QPs changed nothing."""
+        remarks = []
+        for routing in dict.fromkeys(row.routing for row in self.rows if "qps" in row.params):
+            rows = [row for row in self.rows if row.routing == routing]
+            times = [row.result.completion_s for row in rows]
+            if len(rows) > 1 and max(times) - min(times) <= _SAME * max(times):
+                remarks.append(f"More QPs change nothing under {routing}: {_qp_reason(rows[0])}.")
+        return remarks
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain data."""
+        return {
+            "schema": SCHEMA,
+            "baseline": _entry(self.baseline),
+            "rows": [
+                {
+                    "routing": row.routing,
+                    "cc": row.cc,
+                    "params": row.params,
+                    **_entry(row.result),
+                    "versus_baseline": vars(row.versus_baseline),
+                }
+                for row in self.rows
+            ],
+            "remarks": self.remarks(),
+        }
+
+
+def compare_results(
+    baseline: Result, settings: Sequence[tuple[str, str, dict[str, Any], Result]]
+) -> Comparison:
+    """Hold results against a baseline.
+
+    Parameters
+    ----------
+    baseline
+        Result of the baseline on the same hosts and demand.
+    settings
+        (routing, congestion control, other settings, result) of each row.
+    """
+    rows = []
+    for routing, cc, params, result in settings:
+        mine, base = result.efficiency, baseline.efficiency
+        versus = Versus(
+            mean_flow=mine.mean_flow / base.mean_flow,
+            collective=mine.collective / base.collective,
+            completion=result.completion_s / baseline.completion_s,
+        )
+        rows.append(Row(routing, cc, params, result, versus))
+    return Comparison(baseline, tuple(rows))
+
+
+def _entry(result: Result) -> dict[str, Any]:
+    """Return a result's data with the name of its routing."""
+    data = result.to_dict()
+    return {"routing": result.scenario.routing, "result": data["result"], "manifest": data["manifest"]}
+
+
+def _only_nics(result: Result) -> bool:
+    """Whether every contended link is a NIC's cable."""
+    over = result.link_offered > CONTENDED
+    return bool(over.any() and (result.scenario.fabric.links.kind[over] == 0).all())
+
+
+def _names(rows: Sequence[Row]) -> str:
+    """Return the rows' settings as a list in words."""
+    names = [row.routing + (f" (qps {row.params['qps']})" if "qps" in row.params else "") for row in rows]
+    return ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def _qp_reason(row: Row) -> str:
+    """Say why QPs do not matter to a row."""
+    if not row.result.is_contended:
+        return "no link is contended"
+    if not SCHEMES.find(row.routing).uses_qps:
+        return "all QPs of a flow take one path"
+    return "the same link stays the most loaded"
+
+
+def _window_remark(count: int) -> str:
+    """Say that windows limit flows."""
+    return (
+        f"{count:,} flows are limited by their window over the round-trip time, not by links: a larger "
+        "window (NCCL_BUFFSIZE) or more channels would help, routing does not."
+    )

@@ -1,0 +1,241 @@
+"""What a run found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netplan.fabric import LINK_KINDS
+from netplan.fabric.columns import freeze_arrays
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from netplan.congestion.efficiency import Efficiency
+    from netplan.simulate.scenario import Scenario
+
+#: Version of the JSON that `Result.to_dict` makes; raised when a key changes its meaning.
+SCHEMA = "netplan/result/1"
+
+#: Offered load above which a link counts as contended: one flow at line rate is 1.
+CONTENDED = 1.0 + 1e-6
+
+#: Bytes/s of a GB/s as nccl-tests prints it.
+_GB = 1e9
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """A link that more is offered to than it carries."""
+
+    link: str
+    """Sender and receiver."""
+    load: float
+    """Carried rate over payload capacity, all flows active."""
+    offered: float
+    """What the flows would carry alone over payload capacity."""
+    flows: int
+    """Flows that cross it."""
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """Times of one phase [s]."""
+
+    name: str
+    flows: int
+    completion_s: float
+    """From the phase's begin to its end."""
+    network_s: float
+    """Until the last byte left the network's bottleneck, latency aside."""
+    scale_up_s: float
+    """Busy time of the scale-up domain, at the same time as the network's."""
+    latency_s: float
+    """Latency in the completion time."""
+    ideal_s: float
+    """Completion time without contention."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """Columns of flow results and link loads, and the figures drawn from them."""
+
+    scenario: Scenario
+    phases: tuple[PhaseResult, ...]
+    efficiency: Efficiency
+    rate: NDArray[np.float64]
+    """(n_flows,) rate of each flow when all flows of its phase are active [bytes/s]."""
+    finish: NDArray[np.float64]
+    """(n_flows,) when the flow's last byte arrived, counted from its phase's begin [s]."""
+    link_load: NDArray[np.float64]
+    """(n_links,) carried over payload capacity, all flows active; the largest over the phases."""
+    link_offered: NDArray[np.float64]
+    """(n_links,) what the flows would carry alone over payload capacity; the largest over the phases."""
+    link_flows: NDArray[np.int64]
+    """(n_links,) flows that cross each link; the largest over the phases."""
+    windowed: int
+    """Flows that their window limits to less than their NIC's line rate."""
+    events: int
+    """Instants at which rates were solved anew."""
+    wall_s: float
+    """Time that the run took [s]; not part of `to_dict`, which is the same for the same seed."""
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        freeze_arrays(self)
+
+    def __repr__(self) -> str:
+        """Say in one line what it is."""
+        demand, e = self.scenario.demand, self.efficiency
+        return (
+            f"<Result {demand.name!r} on {self.scenario.fabric.name!r} by {self.scenario.routing}: "
+            f"{self.completion_s:.6g} s, collective {e.collective:.3f}, mean flow {e.mean_flow:.3f}, "
+            f"worst {e.worst_flow:.3f}>"
+        )
+
+    @property
+    def completion_s(self) -> float:
+        """Time from the begin of the first phase to the end of the last [s]."""
+        return sum(phase.completion_s for phase in self.phases)
+
+    @property
+    def ideal_s(self) -> float:
+        """Completion time without contention [s]."""
+        return sum(phase.ideal_s for phase in self.phases)
+
+    @property
+    def latency_s(self) -> float:
+        """Latency in the completion time [s]."""
+        return sum(phase.latency_s for phase in self.phases)
+
+    @property
+    def algbw(self) -> float:
+        """Algorithm bandwidth: size over time [bytes/s]."""
+        return self.scenario.demand.size_bytes / self.completion_s
+
+    @property
+    def busbw(self) -> float | None:
+        """Bus bandwidth as nccl-tests defines it [bytes/s]; None when it is no collective."""
+        factor = self.scenario.demand.busbw_factor
+        return None if factor is None else self.algbw * factor
+
+    @property
+    def is_contended(self) -> bool:
+        """Whether any link is offered more than it can carry."""
+        return bool((self.link_offered > CONTENDED).any())
+
+    def bottlenecks(self, most: int = 5) -> list[Bottleneck]:
+        """Return the links with the largest offered load above 1, worst first."""
+        over = np.flatnonzero(self.link_offered > CONTENDED)
+        # Rounded, so that equal loads are equal and the order of ids decides on any machine.
+        worst = over[np.lexsort((over, -np.round(self.link_offered[over], 9)))][:most]
+        name = self.scenario.fabric.link_name
+        return [
+            Bottleneck(
+                name(int(link)),
+                float(self.link_load[link]),
+                float(self.link_offered[link]),
+                int(self.link_flows[link]),
+            )
+            for link in worst
+        ]
+
+    def by(self, what: str) -> list[dict[str, Any]]:
+        """Summarise by a column.
+
+        Parameters
+        ----------
+        what
+            ``tier``: loads of each kind of link and direction. ``rail``, ``site``: rates of the flows
+            that NICs of each send. ``phase``: times.
+
+        Returns
+        -------
+        list of dict
+            One row per value, with units in the keys.
+
+        Raises
+        ------
+        ValueError
+            There is no such summary.
+        """
+        if what == "phase":
+            return [vars(phase) for phase in self.phases]
+        if what == "tier":
+            return self._by_tier()
+        fabric, demand = self.scenario.fabric, self.scenario.demand
+        if what == "rail":
+            group = fabric.endpoints.rail[demand.src]
+            names: list[str] = [str(rail) for rail in range(int(group.max(initial=-1)) + 1)]
+        elif what == "site":
+            group = fabric.nodes.site[fabric.endpoints.host[demand.src]]
+            names = list(fabric.site_names)
+        else:
+            msg = f"by = {what!r} is not one of tier, rail, phase, site"
+            raise ValueError(msg)
+        rows = []
+        for number, name in enumerate(names):
+            rates = self.rate[group == number]
+            if len(rates):
+                rows.append(
+                    {
+                        what: name,
+                        "flows": len(rates),
+                        "mean_rate_gb_per_s": float(rates.mean()) / _GB,
+                        "worst_rate_gb_per_s": float(rates.min()) / _GB,
+                    }
+                )
+        return rows
+
+    def _by_tier(self) -> list[dict[str, Any]]:
+        """Return loads of each kind of link and direction."""
+        links = self.scenario.fabric.links
+        direction = np.arange(len(links)) % 2
+        rows = []
+        for kind, name in enumerate(LINK_KINDS):
+            for down, word in enumerate(("up", "down")):
+                chosen = (links.kind == kind) & (direction == down)
+                if chosen.any():
+                    load, offered = self.link_load[chosen], self.link_offered[chosen]
+                    rows.append(
+                        {
+                            "tier": name,
+                            "direction": word,
+                            "links": int(chosen.sum()),
+                            "mean_load": float(load.mean()),
+                            "max_load": float(load.max()),
+                            "max_offered": float(offered.max()),
+                            "idle_links": int((load == 0).sum()),
+                        }
+                    )
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data: the same bytes for the same scenario, on any machine."""
+        busbw = self.busbw
+        return {
+            "schema": SCHEMA,
+            "result": {
+                "completion_s": self.completion_s,
+                "ideal_s": self.ideal_s,
+                "latency_s": self.latency_s,
+                "algbw_gb_per_s": self.algbw / _GB,
+                "busbw_gb_per_s": None if busbw is None else busbw / _GB,
+                "efficiency": self.efficiency.to_dict(),
+                "flows": len(self.rate),
+                "qps": self.scenario.demand.qps,
+                "ranks": self.scenario.demand.n_ranks,
+                "phases": [dict(vars(phase)) for phase in self.phases],
+                "bottlenecks": [dict(vars(bottleneck)) for bottleneck in self.bottlenecks()],
+                "links_by_tier": self.by("tier"),
+                "contended": self.is_contended,
+                "window_limited_flows": self.windowed,
+                # Max-min rates know no queues: these come with the congestion-control models.
+                "pfc": None,
+                "loss_fraction": None,
+                "queues": None,
+            },
+            "manifest": self.scenario.manifest(),
+        }

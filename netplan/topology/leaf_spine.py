@@ -1,0 +1,80 @@
+r"""Two tiers, every leaf joined to every spine.
+
+With H hosts of n NICs, leaves of d downlinks and u uplinks and spines of r ports:
+
+* leaves L = ceil(H / floor(d / n)), all NICs of a host on one leaf;
+* spines S = the smallest divisor of u that is at least ceil(L u / r) (`sizes.equal_bundle`);
+* cables: H n to hosts, L u between leaves and spines, u / S parallel ones per pair.
+
+::
+
+       spine 0      spine 1         H = 4, n = 1, d = 2, u = 2: L = 2, S = 2
+        |    \    /    |
+        |      X        |
+       leaf 0       leaf 1
+       h0  h1       h2  h3
+
+The largest non-blocking one with r-port switches has r^2/2 NICs, 3r/2 switches and r^2/2 cables
+between them (DeepSeek-V3, ISCA 2025, Table 3, "FT2").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from netplan.errors import FabricError
+from netplan.topology.registry import family
+from netplan.topology.sizes import check_hosts, size_two_tiers, split_leaf
+from netplan.topology.tree import build_tree, hosts_on_leaves
+
+if TYPE_CHECKING:
+    from netplan.fabric import Fabric
+    from netplan.spec.fabric import HostsSpec, LeafSpineSpec
+    from netplan.topology.sizes import Split
+
+
+@family(
+    "leaf-spine",
+    summary="two tiers; all NICs of a host on one leaf, every leaf on every spine",
+    leaves_out="hosts attached to two leaves (dual ToR)",
+)
+def build(spec: LeafSpineSpec) -> Fabric:
+    """Build a leaf-spine fabric.
+
+    Raises
+    ------
+    FabricError
+        The request is infeasible.
+    """
+    hosts = spec.hosts
+    check_hosts(hosts, spec.name)
+    leaf = split_leaf(spec.leaf, spec.radix, hosts.nic_speed, spec.name)
+    per_leaf = hosts_per_leaf(spec.name, hosts, leaf)
+    sizes = size_two_tiers(spec.name, hosts.count, None, per_leaf, leaf, spec.spine, spec.radix)
+    return build_tree(
+        spec.name,
+        spec.kind,
+        hosts=hosts,
+        n_hosts=hosts.count,
+        nics=hosts.n_nics,
+        attachment=hosts_on_leaves(hosts.count, hosts.n_nics, leaf.down, sizes.leaves),
+        sizes=sizes,
+        cables=spec.cables,
+        spec=spec,
+    )
+
+
+def hosts_per_leaf(name: str, hosts: HostsSpec, leaf: Split) -> int:
+    """Return how many hosts fit one leaf with all their NICs.
+
+    Raises
+    ------
+    FabricError
+        Not even one does.
+    """
+    if leaf.down < hosts.n_nics:
+        raise FabricError(
+            f"{name}: a host has {hosts.n_nics} NICs, a leaf {leaf.down} downlinks: no host fits",
+            hint="spread the NICs over leaves (kind: rail-optimized), or take leaves with more downlinks",
+        )
+    return leaf.down // hosts.n_nics

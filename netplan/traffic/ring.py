@@ -1,0 +1,134 @@
+"""Ring all-reduce, reduce-scatter and all-gather, as NCCL lays them.
+
+Every NIC has a ring of its own (ring r uses NIC r of each host, so rings stay in their rail),
+times ``channels``. A ring visits the hosts in rank order; inside a host it passes all GPUs over
+the scale-up domain, enters and leaves by the same NIC. With n ranks on k hosts, R rings of C
+channels and S bytes, each of the k edges of each ring and channel carries
+
+* all-reduce:      2(n-1)/n S / (R C)   in 2(n-1) steps,
+* reduce-scatter,
+  all-gather:       (n-1)/n S / (R C)   in n-1 steps.
+
+The steps are pipelined, so all edges of a ring move at the speed of its slowest: the phase is
+*lockstep*. A piece of data travels each edge once per n steps: its latency is that of the edges
+in turn, not steps times the longest one; a 30 km span is paid where the ring crosses it.
+
+Busy time in the scale-up domain: a GPU sends every ring on to its neighbour, except the rings
+that leave the host at it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from netplan.traffic.demand import Phase, PhaseTraffic
+from netplan.traffic.registry import pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from netplan.fabric import Fabric
+    from netplan.spec.traffic import RingSpec
+    from netplan.traffic.placement import Placement
+
+_LEAVES_OUT = (
+    "NCCL's choice of algorithm and protocol by size (ring, Simple is assumed); chunking and the "
+    "window per channel; alternating rings (NCCL_CROSS_NIC=2)"
+)
+
+
+@pattern(
+    "all-reduce",
+    summary="ring all-reduce, one ring per NIC and channel",
+    leaves_out=_LEAVES_OUT,
+    busbw_factor=lambda n: 2 * (n - 1) / n,
+)
+def all_reduce(
+    fabric: Fabric,
+    spec: RingSpec,
+    placement: Placement,
+    rng: np.random.Generator,
+) -> Sequence[PhaseTraffic]:
+    """Make the flows of an all-reduce."""
+    n = len(placement)
+    return [_ring_phase(fabric, spec, placement, 2 * (n - 1) / n)]
+
+
+@pattern(
+    "reduce-scatter",
+    summary="ring reduce-scatter, one ring per NIC and channel",
+    leaves_out=_LEAVES_OUT,
+    busbw_factor=lambda n: (n - 1) / n,
+)
+@pattern(
+    "all-gather",
+    summary="ring all-gather, one ring per NIC and channel",
+    leaves_out=_LEAVES_OUT,
+    busbw_factor=lambda n: (n - 1) / n,
+)
+def half_of_all_reduce(
+    fabric: Fabric,
+    spec: RingSpec,
+    placement: Placement,
+    rng: np.random.Generator,
+) -> Sequence[PhaseTraffic]:
+    """Make the flows of a reduce-scatter or an all-gather: they load links alike."""
+    n = len(placement)
+    return [_ring_phase(fabric, spec, placement, (n - 1) / n)]
+
+
+def _ring_phase(fabric: Fabric, spec: RingSpec, placement: Placement, passes: float) -> PhaseTraffic:
+    """Lay the rings; each carries ``passes`` times its part of the buffer over every edge."""
+    nics = _ring_nics(placement)
+    k, rings = nics.shape
+    total = passes * spec.size
+    per_edge = total / (rings * spec.channels)
+    if k == 1:
+        src = dst = channel = ring = np.zeros(0, np.int64)
+    else:
+        shape = (k, rings, spec.channels)
+        src = np.broadcast_to(nics[:, :, None], shape).ravel()
+        dst = np.broadcast_to(np.roll(nics, -1, axis=0)[:, :, None], shape).ravel()
+        channel = np.broadcast_to(np.arange(spec.channels), shape).ravel()
+        ring = np.broadcast_to(
+            np.arange(rings)[:, None] * spec.channels + np.arange(spec.channels), shape
+        ).ravel()
+    phase = Phase(
+        name=f"{spec.kind} {spec.algorithm}",
+        lockstep=True,
+        scale_up_s=_scale_up_time(fabric, placement, nics, total),
+        passes=passes,
+        scale_up_hops=len(placement) - (k if k > 1 else 0),
+    )
+    return PhaseTraffic(phase, src, dst, np.full(len(src), per_edge), channel=channel, ring=ring)
+
+
+def _ring_nics(placement: Placement) -> np.ndarray:
+    """Return (n_hosts, n_rings) the NIC port that each ring uses at each host.
+
+    As many rings as the host with the fewest NICs in the job has.
+    """
+    hosts = placement.hosts
+    counts = placement.ranks_per_host
+    gpus = placement.fabric.gpus_per_host[hosts]
+    first, last = placement.fabric.endpoint_ptr[hosts], placement.fabric.endpoint_ptr[hosts + 1]
+    whole = np.flatnonzero(counts == gpus)  # all ranks of the host: all its NICs, without a look at each
+    parts = {int(place): placement.nics(int(place)) for place in np.flatnonzero(counts != gpus)}
+    rings = int(min([*(last - first)[whole], *(len(nics) for nics in parts.values())]))
+    table = first[:, None] + np.arange(rings)
+    for place, nics in parts.items():
+        table[place] = nics[:rings]
+    return table
+
+
+def _scale_up_time(fabric: Fabric, placement: Placement, nics: np.ndarray, total: float) -> float:
+    """Return the time the busiest GPU needs to send its part of all rings to its neighbour [s]."""
+    counts = placement.ranks_per_host
+    hosts = placement.hosts
+    k, rings = nics.shape
+    # Rings leave a host at the GPUs of their NICs; the GPU with the fewest exits sends the most.
+    fewest_exits = rings // counts if k > 1 else np.zeros(k, np.int64)
+    sent = np.where(counts > 1, total * (rings - fewest_exits) / rings, 0.0)
+    return float((sent / fabric.scale_up_rate[hosts]).max())
