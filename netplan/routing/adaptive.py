@@ -51,14 +51,6 @@ def route_infiniband(fabric: Fabric, flows: FlowTable, options: RoutingOptions) 
     return _route("ib-adaptive", fabric, flows, options)
 
 
-def lone_rates(fabric: Fabric, flows: FlowTable) -> NDArray[np.float64]:
-    """Return the rate each flow would have if only its two NIC ports limited it [bytes/s]."""
-    rate = fabric.endpoint_rate
-    sent = np.bincount(flows.src, minlength=len(rate))
-    received = np.bincount(flows.dst, minlength=len(rate))
-    return np.minimum(rate[flows.src] / sent[flows.src], rate[flows.dst] / received[flows.dst])
-
-
 def _route(scheme: str, fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Place all flows, by arithmetic where the fabric has a structure."""
     place = placed_on_structure if fabric.structure is not None else placed_on_graph
@@ -84,7 +76,7 @@ def placed_on_structure(
         dst_leaf,
         pod,
         _numbers(s),
-        lone_rates(fabric, flows),
+        flows.lone_rates(fabric.endpoint_rate),
         1.0 / fabric.links.capacity,
         _keys(flows, options),
         options.reevaluations,
@@ -108,7 +100,7 @@ def placed_on_graph(
         links.dst,
         leaf[flows.src],
         leaf[flows.dst],
-        lone_rates(fabric, flows),
+        flows.lone_rates(fabric.endpoint_rate),
         1.0 / links.capacity,
         _keys(flows, options),
         options.reevaluations,

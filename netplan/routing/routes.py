@@ -33,6 +33,19 @@ class FlowTable:
         """Return the number of flows."""
         return len(self.src)
 
+    def lone_rates(self, line_rate: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the rate of each flow if only its two NIC ports limited it.
+
+        Parameters
+        ----------
+        line_rate : (n_endpoints,) float64
+            What each NIC port carries [bytes/s]; its flows share it equally.
+        """
+        sent = np.bincount(self.src, minlength=len(line_rate))
+        received = np.bincount(self.dst, minlength=len(line_rate))
+        out, into = line_rate[self.src] / sent[self.src], line_rate[self.dst] / received[self.dst]
+        return np.minimum(out, into)
+
 
 @dataclass(frozen=True)
 class RoutingOptions:

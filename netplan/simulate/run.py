@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.simulate.scenario import Scenario
+    from netplan.traffic import Phase
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,26 @@ class _Run:
     events: int
 
 
+@dataclass(frozen=True, eq=False)
+class _PhaseRun:
+    """Everything a phase adds to the result."""
+
+    result: PhaseResult
+    run: _Run
+    finish: NDArray[np.float64]
+    """(n_flows,) last byte, latency included [s]."""
+    senders: NDArray[np.float64]
+    """(n_senders,) efficiency of each sending NIC."""
+    load: NDArray[np.float64]
+    """(n_links,) carried over payload capacity."""
+    offered: NDArray[np.float64]
+    """(n_links,) wanted over payload capacity."""
+    crossing: NDArray[np.int64]
+    """(n_links,) flows that cross each link."""
+    windowed: int
+    """Flows that their window limits."""
+
+
 def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | None = None) -> Result:
     """Run a scenario.
 
@@ -79,15 +100,9 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
         The MTU, or a demand larger than a scheme can take.
     """
     begun = time.perf_counter()
-    fabric, demand = scenario.fabric, scenario.demand
-    fraction = scenario.transport.payload_fraction(scenario.mtu)
-    capacity = fabric.links.capacity * fraction
-    line_rate = fabric.endpoint_rate * fraction
+    demand = scenario.demand
     rate, finish = np.zeros(len(demand)), np.zeros(len(demand))
-    load, offered = np.zeros(len(capacity)), np.zeros(len(capacity))
-    crossing = np.zeros(len(capacity), np.int64)
-    phases, senders = [], []
-    windowed = events = 0
+    parts = []
     for number, phase in enumerate(demand.phases):
         rows = demand.phase == number
         flows = _Flows(
@@ -96,66 +111,60 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
             demand.start[rows],
             demand.ring[rows],
         )
-        routes = route_flows(fabric, flows.table, scenario.routing, scenario.options)
-        delay = _flow_latency(scenario, flows, routes)
-        limited, limits = _with_windows(scenario, flows, routes, delay, line_rate)
-        windowed += len(limits)
-
-        def report(done: int, name: str = phase.name, total: int = routes.n_paths) -> None:
-            if progress is not None:
-                progress(name, done, total)
-
-        run = _run_flows(
-            scenario,
-            flows,
-            limited,
-            np.concatenate([routes.capacity(capacity), limits]),
-            phase.lockstep,
-            report,
-        )
-        ideal_routes = route_flows(fabric, flows.table, "ideal")
-        # Latency is inside the completion time of every flow, contended or not.
-        ideal = _run_flows(scenario, flows, ideal_routes, capacity, phase.lockstep, None)
-        ring_latency = (
-            _ring_latency(flows, delay, phase.passes, phase.scale_up_hops) if phase.lockstep else 0.0
-        )
-        phases.append(
-            _phase_result(
-                phase.name,
-                run.network,
-                ideal.network,
-                delay,
-                ring_latency,
-                phase.scale_up_s,
-                lockstep=phase.lockstep,
-            )
-        )
-        rate[rows], events = run.rate, events + run.events
-        finish[rows] = phases[-1].completion_s if phase.lockstep else run.network + delay
-        senders.append(sender_efficiency(flows.table.src, flows.table.dst, run.rate, line_rate))
-        np.maximum(load, routes.link_load(run.path_rate) / capacity, out=load)
-        alone = _rate_alone(flows.table, line_rate)
-        per_path = np.repeat(alone / demand.qps, np.diff(routes.flow_ptr)) * routes.weight
-        np.maximum(offered, routes.link_load(per_path) / capacity, out=offered)
-        np.maximum(crossing, _flows_per_link(routes), out=crossing)
-    every = np.concatenate(senders)
-    completion, ideal_s = sum(p.completion_s for p in phases), sum(p.ideal_s for p in phases)
+        part = _run_phase(scenario, phase, flows, progress)
+        rate[rows], finish[rows] = part.run.rate, part.finish
+        parts.append(part)
+    every = np.concatenate([part.senders for part in parts])
+    completion = sum(part.result.completion_s for part in parts)
     return Result(
         scenario=scenario,
-        phases=tuple(phases),
+        phases=tuple(part.result for part in parts),
         efficiency=Efficiency(
             mean_flow=float(every.mean()) if len(every) else 1.0,
-            collective=ideal_s / completion,
+            collective=sum(part.result.ideal_s for part in parts) / completion,
             worst_flow=float(every.min()) if len(every) else 1.0,
         ),
         rate=rate,
         finish=finish,
-        link_load=load,
-        link_offered=offered,
-        link_flows=crossing,
-        windowed=windowed,
-        events=events,
+        link_load=np.maximum.reduce([part.load for part in parts]),
+        link_offered=np.maximum.reduce([part.offered for part in parts]),
+        link_flows=np.maximum.reduce([part.crossing for part in parts]),
+        windowed=sum(part.windowed for part in parts),
+        events=sum(part.run.events for part in parts),
         wall_s=time.perf_counter() - begun,
+    )
+
+
+def _run_phase(
+    scenario: Scenario, phase: Phase, flows: _Flows, progress: Callable[[str, int, int], None] | None
+) -> _PhaseRun:
+    """Route a phase's flows and run them, and run them without contention."""
+    fabric, qps = scenario.fabric, scenario.demand.qps
+    fraction = scenario.transport.payload_fraction(scenario.mtu)
+    capacity, line_rate = fabric.links.capacity * fraction, fabric.endpoint_rate * fraction
+    routes = route_flows(fabric, flows.table, scenario.routing, scenario.options)
+    delay = _flow_latency(scenario, flows, routes)
+    limited, limits = _with_windows(scenario, flows, routes, delay, line_rate)
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(phase.name, done, routes.n_paths)
+
+    room = np.concatenate([routes.capacity(capacity), limits])
+    run = _run_flows(scenario, flows, limited, room, phase, report)
+    alone = route_flows(fabric, flows.table, "ideal")
+    ideal = _run_flows(scenario, flows, alone, capacity, phase)
+    per_qp = np.repeat(flows.table.lone_rates(line_rate) / qps, np.diff(routes.flow_ptr))
+    result = _phase_result(phase, flows, run, ideal, delay)
+    return _PhaseRun(
+        result=result,
+        run=run,
+        finish=np.full(len(delay), result.completion_s) if phase.lockstep else run.network + delay,
+        senders=sender_efficiency(flows.table.src, flows.table.dst, run.rate, line_rate),
+        load=routes.link_load(run.path_rate) / capacity,
+        offered=routes.link_load(per_qp * routes.weight) / capacity,
+        crossing=_flows_per_link(routes),
+        windowed=len(limits),
     )
 
 
@@ -164,8 +173,8 @@ def _run_flows(
     flows: _Flows,
     routes: Routes,
     capacity: NDArray[np.float64],
-    lockstep: bool,  # noqa: FBT001 -- private
-    report: Callable[[int], None] | None,
+    phase: Phase,
+    report: Callable[[int], None] | None = None,
 ) -> _Run:
     """Find rates, and when each flow's last byte has left the network."""
     qps = scenario.demand.qps
@@ -176,7 +185,7 @@ def _run_flows(
     owner = np.repeat(np.arange(n), np.diff(routes.flow_ptr))
     coefficient = np.repeat(routes.weight, np.diff(routes.path_ptr)) * routes.share
     pooled = scenario.demand.work_conserving
-    if lockstep:
+    if phase.lockstep:
         found = solve_max_min(capacity, routes.path_ptr, routes.resource, coefficient)
         path_rate = found.rate * routes.weight
         if pooled:
@@ -200,7 +209,10 @@ def _run_flows(
             multiplicity=routes.weight,
             progress=report,
         )
-        path_rate, events = done.first_rate * routes.weight, done.events
+        first, events = done.first_rate, done.events
+        if np.ptp(flows.start) > 0:  # rates of flows that were never active together do not add up
+            first = solve_max_min(capacity, routes.path_ptr, routes.resource, coefficient).rate
+        path_rate = first * routes.weight
         if pooled:
             network = done.finish
         else:
@@ -257,49 +269,34 @@ def _with_windows(
     ), most[limited]
 
 
-def _ring_latency(flows: _Flows, delay: NDArray[np.float64], passes: float, scale_up_hops: int) -> float:
+def _ring_latency(phase: Phase, flows: _Flows, delay: NDArray[np.float64]) -> float:
     """Return the latency of a lockstep phase: the edges of the slowest ring in turn [s]."""
     around = np.bincount(flows.ring, delay).max() if len(delay) else 0.0
-    return float(passes * (around + scale_up_hops * SCALE_UP_LATENCY_S))
+    return float(phase.passes * (around + phase.scale_up_hops * SCALE_UP_LATENCY_S))
 
 
 def _phase_result(
-    name: str,
-    network: NDArray[np.float64],
-    ideal: NDArray[np.float64],
-    delay: NDArray[np.float64],
-    ring_latency: float,
-    scale_up_s: float,
-    *,
-    lockstep: bool,
+    phase: Phase, flows: _Flows, run: _Run, ideal: _Run, delay: NDArray[np.float64]
 ) -> PhaseResult:
-    """Add up a phase's times."""
-    if lockstep:
-        busy, best = network.max(initial=0.0), ideal.max(initial=0.0)
-        completion = max(busy, scale_up_s) + ring_latency
-        ideal_s = max(best, scale_up_s) + ring_latency
-        latency = ring_latency
+    """Add up a phase's times; the ideal has the same latencies."""
+    if phase.lockstep:
+        latency = _ring_latency(phase, flows, delay)
+        completion = max(run.network.max(initial=0.0), phase.scale_up_s) + latency
+        ideal_s = max(ideal.network.max(initial=0.0), phase.scale_up_s) + latency
     else:
-        last = (network + delay).max(initial=0.0)
-        completion = max(last, scale_up_s)
-        ideal_s = max((ideal + delay).max(initial=0.0), scale_up_s)
-        latency = float(delay[np.argmax(network + delay)]) if len(delay) else 0.0
+        end = run.network + delay
+        latency = float(delay[np.argmax(end)]) if len(end) else 0.0
+        completion = max(end.max(initial=0.0), phase.scale_up_s)
+        ideal_s = max((ideal.network + delay).max(initial=0.0), phase.scale_up_s)
     return PhaseResult(
-        name=name,
-        flows=len(network),
+        name=phase.name,
+        flows=len(delay),
         completion_s=float(completion),
-        network_s=float(network.max(initial=0.0)),
-        scale_up_s=scale_up_s,
+        network_s=float(run.network.max(initial=0.0)),
+        scale_up_s=phase.scale_up_s,
         latency_s=latency,
         ideal_s=float(ideal_s),
     )
-
-
-def _rate_alone(table: FlowTable, line_rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rate each flow would have if only its two NIC ports limited it [bytes/s]."""
-    n = len(line_rate)
-    sent, received = np.bincount(table.src, minlength=n), np.bincount(table.dst, minlength=n)
-    return np.minimum(line_rate[table.src] / sent[table.src], line_rate[table.dst] / received[table.dst])
 
 
 def _flows_per_link(routes: Routes) -> NDArray[np.int64]:

@@ -94,6 +94,16 @@ class PermutationSpec(_TrafficSpec):
     """NIC i sends to NIC i + shift; a random permutation when omitted."""
     cross_leaf: bool = False
     """Random: every flow leaves its leaf."""
+    same_rail: bool = False
+    """Random: every flow stays in its rail, as collectives with PXN do."""
+
+    @model_validator(mode="after")
+    def _a_shift_is_not_random(self) -> Self:
+        """Refuse options of a random permutation beside a shift."""
+        for name in ("cross_leaf", "same_rail"):
+            if self.shift is not None and getattr(self, name):
+                raise Refusal("is an option of random permutations; shift is given", path=name)
+        return self
 
 
 class IncastSpec(_TrafficSpec):

@@ -40,6 +40,8 @@ def build(
     _, first = np.unique(placement.endpoint, return_index=True)
     nics = placement.endpoint[np.sort(first)]
     others = nics[fabric.endpoints.host[nics] != fabric.endpoints.host[receiver]]
+    # The receiver's own rail first: the others may not reach it inside the network.
+    others = others[np.argsort(fabric.endpoints.rail[others] != fabric.endpoints.rail[receiver], kind="stable")]
     if len(others) < spec.senders:
         raise TrafficError(
             f"senders = {spec.senders:,}, but the job has {len(others):,} NICs on hosts other than rank 0's",

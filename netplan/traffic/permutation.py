@@ -48,8 +48,12 @@ def build(
                 hint="shift by at least the NICs of a host, and not by a multiple of all NICs",
             )
     else:
-        group = fabric.endpoints.leaf[src] if spec.cross_leaf else host
-        dst = src[_apart(group, rng, "leaf" if spec.cross_leaf else "host")]
+        group, word = (fabric.endpoints.leaf[src], "leaf") if spec.cross_leaf else (host, "host")
+        dst = np.empty_like(src)
+        rail = fabric.endpoints.rail[src] if spec.same_rail else np.zeros(len(src))
+        for number in np.unique(rail):
+            rows = np.flatnonzero(rail == number)
+            dst[rows] = src[rows][_apart(group[rows], rng, word)]
     return [PhaseTraffic(Phase("permutation"), src, dst, np.full(len(src), float(spec.size)))]
 
 

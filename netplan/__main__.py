@@ -1,0 +1,5 @@
+"""``python -m netplan ...`` is ``netplan ...``."""
+
+from netplan.cli.main import main
+
+main()

@@ -1,0 +1,220 @@
+"""The short road: load, offer, simulate, compare; each returns a new value.
+
+>>> from netplan import api
+>>> fabric = api.load_fabric("lab-2-leaf")
+>>> result = api.simulate(fabric, api.load_traffic("all-reduce-1gib"), routing="spray")
+>>> round(result.efficiency.collective, 2)
+1.0
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netplan.catalog.shipped import read_document, read_source
+from netplan.errors import FabricError, ModelRangeError, SpecError, did_you_mean
+from netplan.fabric.convert import load_fabric as load_saved_fabric
+from netplan.routing import RoutingOptions
+from netplan.simulate.compare import Comparison, compare_results
+from netplan.simulate.run import simulate as run_scenario
+from netplan.simulate.scenario import MAX_MIN, Scenario
+from netplan.spec.fabric import FABRIC_SPEC
+from netplan.spec.traffic import TRAFFIC_SPEC
+from netplan.spec.validate import validate
+from netplan.topology import build_fabric
+from netplan.traffic import build_demand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from netplan.fabric import Fabric
+    from netplan.simulate.result import Result
+    from netplan.spec.traffic import TrafficSpec
+
+    Progress = Callable[[str, int, int], None]
+
+__all__ = ["BASELINES", "compare", "load_fabric", "load_traffic", "simulate"]
+
+#: Named baselines: routing schemes with their transport, on the same hosts and demand.
+BASELINES = ("ib-static", "ib-adaptive", "ideal")
+
+
+def load_fabric(source: str, *, overrides: Mapping[str, str] | None = None, check: bool = True) -> Fabric:
+    """Load a fabric.
+
+    Parameters
+    ----------
+    source
+        Shipped name, path of a YAML spec or of a saved ``.json`` fabric, or ``-``.
+    overrides
+        ``dotted.key`` to value text, replacing what the spec says.
+    check
+        Whether to refuse a saved fabric with faults.
+
+    Returns
+    -------
+    Fabric
+        Built and checked.
+
+    Raises
+    ------
+    CatalogError
+        It cannot be found or read.
+    SpecError
+        The spec has faults; all are listed.
+    FabricError
+        The spec asks for something infeasible.
+    """
+    if Path(source).suffix == ".json":
+        text, label = read_source(source, "topologies")
+        if overrides:
+            raise SpecError(
+                f"{label} is a saved fabric: --set applies to YAML specs",
+                hint="change the spec it was made from, and save it again",
+            )
+        return load_saved_fabric(text.decode("utf-8", "replace"), source=label, check=check)
+    document = read_document(source, "topologies")
+    spec = validate(FABRIC_SPEC, document, overrides=overrides)
+    try:
+        return build_fabric(spec)
+    except FabricError as error:
+        raise FabricError(f"{document.source}: {error.message}", hint=error.hint) from None
+
+
+def load_traffic(source: str, *, overrides: Mapping[str, str] | None = None) -> TrafficSpec:
+    """Load a workload.
+
+    Parameters
+    ----------
+    source
+        Shipped name, path of a YAML spec, or ``-``.
+    overrides
+        ``dotted.key`` to value text, replacing what the spec says.
+
+    Returns
+    -------
+    TrafficSpec
+        Validated.
+
+    Raises
+    ------
+    CatalogError
+        It cannot be found or read.
+    SpecError
+        The spec has faults; all are listed.
+    """
+    return validate(TRAFFIC_SPEC, read_document(source, "traffic"), overrides=overrides)
+
+
+def simulate(
+    fabric: Fabric,
+    traffic: TrafficSpec,
+    *,
+    routing: str = "ecmp",
+    cc: str = MAX_MIN,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,  # noqa: ANN401 -- RoutingOptions' fields, and mtu
+) -> Result:
+    """Run a workload on a fabric.
+
+    Parameters
+    ----------
+    fabric, traffic
+        As `load_fabric` and `load_traffic` return them.
+    routing
+        Name of a routing scheme.
+    cc
+        Congestion control; ``max-min`` is the only one so far.
+    seed
+        Seed of hashes, random tables, placements and patterns.
+    progress
+        Called now and then with (phase, finished messages, all messages).
+    **options
+        ``polarized``, ``reevaluations`` (see `RoutingOptions`), ``mtu``.
+
+    Returns
+    -------
+    Result
+        The same for the same arguments.
+
+    Raises
+    ------
+    NetplanError
+        The workload does not fit the fabric, or a name is not known.
+
+    Examples
+    --------
+    >>> from netplan import api
+    >>> fabric = api.load_fabric("lab-2-leaf")
+    >>> api.simulate(fabric, api.load_traffic("incast-8"), routing="ecmp").efficiency.worst_flow
+    0.125
+    """
+    check_cc(cc)
+    mtu = {"mtu": options.pop("mtu")} if "mtu" in options else {}
+    demand = build_demand(fabric, traffic, seed=seed)
+    scenario = Scenario(fabric, demand, routing, RoutingOptions(seed=seed, **options), **mtu)
+    return run_scenario(scenario, progress=progress)
+
+
+def compare(
+    fabric: Fabric,
+    traffic: TrafficSpec,
+    *,
+    routing: Sequence[str] = ("ecmp", "spray"),
+    cc: Sequence[str] = (MAX_MIN,),
+    qps: Sequence[int] = (),
+    baseline: str = "ib-static",
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,  # noqa: ANN401 -- as in simulate
+) -> Comparison:
+    """Run a workload under a grid of settings and hold it against a baseline.
+
+    Parameters
+    ----------
+    fabric, traffic
+        As `load_fabric` and `load_traffic` return them.
+    routing, cc, qps
+        The grid; ``qps`` empty: what the workload says.
+    baseline
+        One of `BASELINES`, or any routing scheme.
+    seed, progress, **options
+        As in `simulate`.
+
+    Returns
+    -------
+    Comparison
+        One row per setting, in the order routing, cc, qps.
+
+    Raises
+    ------
+    NetplanError
+        The workload does not fit the fabric, or a name is not known.
+    """
+    base = simulate(fabric, traffic, routing=baseline, seed=seed, progress=progress, **options)
+    settings = []
+    for name, control, n_qps in itertools.product(routing, cc, qps or (None,)):
+        spec = traffic if n_qps is None else traffic.model_copy(update={"qps": n_qps})
+        params = {} if n_qps is None else {"qps": n_qps}
+        result = simulate(fabric, spec, routing=name, cc=control, seed=seed, progress=progress, **options)
+        settings.append((name, control, params, result))
+    return compare_results(base, settings)
+
+
+def check_cc(cc: str) -> None:
+    """Refuse a congestion control that is not modelled.
+
+    Raises
+    ------
+    NetplanError
+        It is not ``max-min``.
+    """
+    if cc != MAX_MIN:
+        raise ModelRangeError(
+            f"cc {cc!r} is not one of {MAX_MIN}",
+            hint=did_you_mean(cc, [MAX_MIN])
+            or "rates are max-min fair; no congestion control is modelled yet",
+        )

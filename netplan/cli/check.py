@@ -1,0 +1,38 @@
+"""``netplan check``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+
+import click
+
+from netplan.cli import options
+from netplan.errors import ExitStatus
+
+
+@click.command(short_help="Check a fabric's structure")
+@click.argument("fabric")
+@options.set_option
+@options.output_options
+def command(fabric: str, *, overrides: tuple[str, ...], form: str, output: str | None) -> None:
+    r"""Check FABRIC: ports, cables, speeds, tiers, connection, bundles. Exit status 3 when there are errors.
+
+    \b
+    Examples:
+      netplan check superpod-b200-4su
+      netplan check saved-fabric.json --format json
+    """
+    from netplan import api
+    from netplan.fabric.checks import CHECKS, check_fabric
+    from netplan.report.tables import Table
+    from netplan.spec.validate import split_overrides
+
+    built = api.load_fabric(fabric, overrides=split_overrides(overrides), check=False)
+    faults = [asdict(fault) for fault in check_fabric(built)]
+    errors = sum(fault["severity"] == "error" for fault in faults)
+    summary = f"{built.name}: {len(CHECKS)} checks, {errors} error(s), {len(faults) - errors} warning(s)"
+    data = {"schema": "netplan/check/1", "faults": faults}
+    options.emit(form, output, data, lambda: [Table.of(faults, summary)])
+    if errors:
+        sys.exit(ExitStatus.TARGET_NOT_MET)

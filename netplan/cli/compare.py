@@ -1,0 +1,92 @@
+"""``netplan compare``."""
+
+from __future__ import annotations
+
+import click
+
+from netplan.cli import options
+
+
+@click.command(short_help="Compare routings under one demand with an InfiniBand baseline")
+@click.argument("fabric")
+@click.argument("traffic")
+@click.option(
+    "--routing", default="ecmp,adaptive,spray", show_default=True, help="Routing schemes, comma-separated."
+)
+@click.option("--cc", default="max-min", show_default=True, help="Congestion controls, comma-separated.")
+@click.option("--qps", help="Queue pairs of each connection: one or several numbers, comma-separated.")
+@click.option(
+    "--baseline",
+    default="ib-static",
+    show_default=True,
+    help="ib-static, ib-adaptive, ideal, or any routing scheme.",
+)
+@options.traffic_options
+@options.set_option
+@options.seed_option
+@options.output_options
+@options.verbose_option
+def command(
+    fabric: str,
+    traffic: str,
+    *,
+    routing: str,
+    cc: str,
+    qps: str | None,
+    baseline: str,
+    placement: str | None,
+    ranks: int | None,
+    size: str | None,
+    mtu: int | None,
+    polarized: bool,
+    work_conserving: bool,
+    overrides: tuple[str, ...],
+    seed: int,
+    form: str,
+    output: str | None,
+    verbose: bool,
+) -> None:
+    r"""Run TRAFFIC on FABRIC under a grid of settings and hold each against a baseline.
+
+    The three efficiencies are always named: mean_flow (mean over NICs of rate over line rate), collective
+    (ideal over simulated completion time) and worst_flow.
+
+    \b
+    Examples:
+      netplan compare baidu-10k permutation-64mib --routing ecmp,adaptive,spray
+      netplan compare superpod-b200-4su all-reduce-1gib --placement random --qps 1,4,16
+    """
+    from netplan import api
+    from netplan.report.results import comparison_tables
+
+    fabric_sets, traffic_sets = options.split_sets(overrides)
+    counts = [_count(item) for item in options.split_list(qps, "--qps")] if qps else []
+    built = api.load_fabric(fabric, overrides=fabric_sets)
+    sets = options.traffic_sets(
+        traffic_sets, placement=placement, ranks=ranks, size=size, work_conserving=work_conserving
+    )
+    workload = api.load_traffic(traffic, overrides=sets)
+    with options.progress_on_stderr() as progress:
+        comparison = api.compare(
+            built,
+            workload,
+            routing=options.split_list(routing, "--routing"),
+            cc=options.split_list(cc, "--cc"),
+            qps=counts,
+            baseline=baseline,
+            seed=seed,
+            progress=progress,
+            **options.routing_options(polarized=polarized, mtu=mtu),
+        )
+    if verbose:
+        wall = comparison.baseline.wall_s + sum(row.result.wall_s for row in comparison.rows)
+        click.echo(f"{built!r}\n{len(comparison.rows) + 1} runs in {wall:.3f} s", err=True)
+    options.emit(form, output, comparison.to_dict(), lambda: comparison_tables(comparison))
+
+
+def _count(text: str) -> int:
+    """Read one number of QPs."""
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:  # noqa: PLR2004 -- far above NCCL's 128
+        message = f"{text!r} is not a number of queue pairs from 1 to 1024"
+        raise click.BadParameter(message, param_hint="--qps")
+    return int(text)

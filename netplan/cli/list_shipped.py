@@ -1,0 +1,64 @@
+"""``netplan list``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from netplan.cli import options
+
+KINDS = ("fabrics", "traffic", "families", "patterns", "routing", "cc", "formats")
+
+
+@click.command(name="list", short_help="List what is shipped: fabrics, traffic, routing schemes, formats")
+@click.argument("kind", type=click.Choice(KINDS), default="fabrics")
+@options.output_options
+def command(kind: str, *, form: str, output: str | None) -> None:
+    r"""List what is shipped, with a sentence each.
+
+    \b
+    Examples:
+      netplan list
+      netplan list routing --format json
+    """
+    from netplan.report.tables import Table
+
+    items = _items(kind)
+    data = {"schema": "netplan/list/1", "items": items}
+    columns = ("name", "kind", "summary", "source") if form == "csv" else ("name", "kind", "summary")
+    rows = tuple(tuple(item[column] for column in columns) for item in items)
+    options.emit(form, output, data, lambda: [Table(columns, rows)])
+
+
+def _items(kind: str) -> list[dict[str, Any]]:
+    """Return what there is of a kind."""
+    if kind in ("fabrics", "traffic"):
+        from netplan.catalog.shipped import list_shipped
+
+        return [asdict(item) for item in list_shipped("topologies" if kind == "fabrics" else "traffic")]
+    if kind == "families":
+        from netplan.topology import FAMILIES
+
+        return [_item(family.kind, "family", family.summary, family.leaves_out) for family in FAMILIES]
+    if kind == "patterns":
+        from netplan.traffic import PATTERNS
+
+        return [_item(pattern.kind, "pattern", pattern.summary, pattern.leaves_out) for pattern in PATTERNS]
+    if kind == "routing":
+        from netplan.routing import SCHEMES
+
+        return [_item(scheme.name, scheme.transport, scheme.summary, scheme.leaves_out) for scheme in SCHEMES]
+    if kind == "cc":
+        summary = "rates are max-min fair at once: what ideal congestion control would reach"
+        return [_item("max-min", "fluid", summary, "convergence, queues, marking, pauses, losses")]
+    from netplan.report.diagram import RENDERERS
+
+    return [_item(renderer.name, "diagram", renderer.summary, "") for renderer in RENDERERS]
+
+
+def _item(name: str, kind: str, summary: str, leaves_out: str) -> dict[str, Any]:
+    """Return one entry; what a model leaves out is part of what it is."""
+    text = f"{summary} (leaves out: {leaves_out})" if leaves_out else summary
+    return {"name": name, "kind": kind, "summary": text, "source": "netplan"}

@@ -1,0 +1,78 @@
+"""``netplan simulate``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from netplan.cli import options
+
+
+@click.command(short_help="Run traffic on a fabric")
+@click.argument("fabric")
+@click.argument("traffic")
+@click.option("--routing", default="ecmp", show_default=True, help="Routing scheme (netplan list routing).")
+@click.option("--cc", default="max-min", show_default=True, help="Congestion control (netplan list cc).")
+@click.option("--qps", type=int, help="Queue pairs of each connection.")
+@click.option("--by", type=click.Choice(["tier", "rail", "phase", "site"]), help="Add a summary by a column.")
+@options.traffic_options
+@options.set_option
+@options.seed_option
+@options.output_options
+@options.verbose_option
+def command(
+    fabric: str,
+    traffic: str,
+    *,
+    routing: str,
+    cc: str,
+    qps: int | None,
+    by: str | None,
+    placement: str | None,
+    ranks: int | None,
+    size: str | None,
+    mtu: int | None,
+    polarized: bool,
+    work_conserving: bool,
+    overrides: tuple[str, ...],
+    seed: int,
+    form: str,
+    output: str | None,
+    verbose: bool,
+) -> None:
+    r"""Run TRAFFIC on FABRIC and say how long it takes, with what efficiency, and what holds it back.
+
+    \b
+    Examples:
+      netplan simulate superpod-b200-4su all-reduce-1gib --routing ecmp --placement random
+      netplan simulate metro-30km-2site all-reduce-1gib --size 16GiB --by site --format json
+    """
+    from netplan import api
+    from netplan.report.results import result_tables
+
+    fabric_sets, traffic_sets = options.split_sets(overrides)
+    built = api.load_fabric(fabric, overrides=fabric_sets)
+    sets = options.traffic_sets(
+        traffic_sets, placement=placement, ranks=ranks, size=size, qps=qps, work_conserving=work_conserving
+    )
+    workload = api.load_traffic(traffic, overrides=sets)
+    with options.progress_on_stderr() as progress:
+        result = api.simulate(
+            built,
+            workload,
+            routing=routing,
+            cc=cc,
+            seed=seed,
+            progress=progress,
+            **options.routing_options(polarized=polarized, mtu=mtu),
+        )
+    if verbose:
+        click.echo(
+            f"{built!r}\n{result.scenario.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s",
+            err=True,
+        )
+    data: dict[str, Any] = result.to_dict()
+    if by is not None:
+        data["result"][f"by_{by}"] = result.by(by)
+    options.emit(form, output, data, lambda: result_tables(result, by))
