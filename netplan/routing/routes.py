@@ -34,7 +34,18 @@ class FlowTable:
         return len(self.src)
 
     def lone_rates(self, line_rate: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rate of each flow if only its two NIC ports limited it.
+        """Return the rate of each flow if only its two NIC ports limited it, shared equally.
+
+        Parameters
+        ----------
+        line_rate : (n_endpoints,) float64
+            What each NIC port carries [bytes/s].
+        """
+        received = np.bincount(self.dst, minlength=len(line_rate))
+        return np.minimum(self.offered_rates(line_rate), line_rate[self.dst] / received[self.dst])
+
+    def offered_rates(self, line_rate: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the rate at which each flow would be sent if nothing slowed its sender down.
 
         Parameters
         ----------
@@ -42,9 +53,7 @@ class FlowTable:
             What each NIC port carries [bytes/s]; its flows share it equally.
         """
         sent = np.bincount(self.src, minlength=len(line_rate))
-        received = np.bincount(self.dst, minlength=len(line_rate))
-        out, into = line_rate[self.src] / sent[self.src], line_rate[self.dst] / received[self.dst]
-        return np.minimum(out, into)
+        return np.minimum(line_rate[self.src] / sent[self.src], line_rate[self.dst])
 
 
 @dataclass(frozen=True)

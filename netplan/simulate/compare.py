@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from netplan.fabric import LINK_KINDS
 from netplan.routing import SCHEMES
-from netplan.simulate.result import CONTENDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,8 @@ _NOTHING_CONTENDED = (
 _ONLY_NICS = (
     "Only NIC ports are contended: their cables are shared whatever the routing, so it changes nothing."
 )
+
+_HOST_LEAF = LINK_KINDS.index("host_leaf")
 
 #: Relative difference of completion times below which two settings gave the same.
 _SAME = 1e-6
@@ -66,7 +68,8 @@ class Comparison:
         if not any(result.is_contended for result in results):
             remarks = [_NOTHING_CONTENDED]
         else:
-            remarks = [*self._on_contention(results), *self._on_equal_rows(), *self._on_qps()]
+            remarks = [*self._on_contention(results), *self._on_equal_rows()]
+        remarks += self._on_qps()
         windowed = max(result.windowed for result in results)
         return [*remarks, _window_remark(windowed)] if windowed else remarks
 
@@ -145,9 +148,10 @@ def _entry(result: Result) -> dict[str, Any]:
 
 
 def _only_nics(result: Result) -> bool:
-    """Whether every contended link is a NIC's cable."""
-    over = result.link_offered > CONTENDED
-    return bool(over.any() and (result.scenario.fabric.links.kind[over] == 0).all())
+    """Whether every flow is stopped by a NIC port's cable, and some by a shared one."""
+    stops = result.bottleneck
+    kind = result.scenario.fabric.links.kind
+    return result.is_contended and bool((stops >= 0).all()) and bool((kind[stops] == _HOST_LEAF).all())
 
 
 def _names(rows: Sequence[Row]) -> str:

@@ -35,7 +35,7 @@ class Bottleneck:
     load: float
     """Carried rate over payload capacity, all flows active."""
     offered: float
-    """What the flows would carry alone over payload capacity."""
+    """What its flows' senders would send, unhindered, over payload capacity."""
     flows: int
     """Flows that cross it."""
 
@@ -69,10 +69,12 @@ class Result:
     """(n_flows,) rate of each flow when all flows of its phase are active [bytes/s]."""
     finish: NDArray[np.float64]
     """(n_flows,) when the flow's last byte arrived, counted from its phase's begin [s]."""
+    bottleneck: NDArray[np.int64]
+    """(n_flows,) link that stops the flow's slowest path (of a trunk the first); -1: its window."""
     link_load: NDArray[np.float64]
     """(n_links,) carried over payload capacity, all flows active; the largest over the phases."""
     link_offered: NDArray[np.float64]
-    """(n_links,) what the flows would carry alone over payload capacity; the largest over the phases."""
+    """(n_links,) what senders would send unhindered over payload capacity; the largest over the phases."""
     link_flows: NDArray[np.int64]
     """(n_links,) flows that cross each link; the largest over the phases."""
     windowed: int

@@ -54,6 +54,8 @@ class _Run:
     """(n_flows,) last byte, latency aside [s]."""
     path_rate: NDArray[np.float64]
     """(n_paths,) first rate of all the path's QPs together [bytes/s]."""
+    stopped_by: NDArray[np.int64]
+    """(n_flows,) resource that stops the flow's slowest path."""
     events: int
 
 
@@ -73,6 +75,8 @@ class _PhaseRun:
     """(n_links,) wanted over payload capacity."""
     crossing: NDArray[np.int64]
     """(n_links,) flows that cross each link."""
+    bottleneck: NDArray[np.int64]
+    """(n_flows,) link that stops the flow's slowest path, -1 for its window."""
     windowed: int
     """Flows that their window limits."""
 
@@ -102,6 +106,7 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
     begun = time.perf_counter()
     demand = scenario.demand
     rate, finish = np.zeros(len(demand)), np.zeros(len(demand))
+    bottleneck = np.full(len(demand), -1, np.int64)
     parts = []
     for number, phase in enumerate(demand.phases):
         rows = demand.phase == number
@@ -112,7 +117,7 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
             demand.ring[rows],
         )
         part = _run_phase(scenario, phase, flows, progress)
-        rate[rows], finish[rows] = part.run.rate, part.finish
+        rate[rows], finish[rows], bottleneck[rows] = part.run.rate, part.finish, part.bottleneck
         parts.append(part)
     every = np.concatenate([part.senders for part in parts])
     completion = sum(part.result.completion_s for part in parts)
@@ -126,6 +131,7 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
         ),
         rate=rate,
         finish=finish,
+        bottleneck=bottleneck,
         link_load=np.maximum.reduce([part.load for part in parts]),
         link_offered=np.maximum.reduce([part.offered for part in parts]),
         link_flows=np.maximum.reduce([part.crossing for part in parts]),
@@ -154,7 +160,7 @@ def _run_phase(
     run = _run_flows(scenario, flows, limited, room, phase, report)
     alone = route_flows(fabric, flows.table, "ideal")
     ideal = _run_flows(scenario, flows, alone, capacity, phase)
-    per_qp = np.repeat(flows.table.lone_rates(line_rate) / qps, np.diff(routes.flow_ptr))
+    per_qp = np.repeat(flows.table.offered_rates(line_rate) / qps, np.diff(routes.flow_ptr))
     result = _phase_result(phase, flows, run, ideal, delay)
     return _PhaseRun(
         result=result,
@@ -164,6 +170,7 @@ def _run_phase(
         load=routes.link_load(run.path_rate) / capacity,
         offered=routes.link_load(per_qp * routes.weight) / capacity,
         crossing=_flows_per_link(routes),
+        bottleneck=_link_of_resource(routes)[run.stopped_by],
         windowed=len(limits),
     )
 
@@ -181,15 +188,15 @@ def _run_flows(
     n = len(flows.table)
     if n == 0:
         nothing = np.zeros(0)
-        return _Run(nothing, nothing, nothing, 0)
+        return _Run(nothing, nothing, nothing, np.zeros(0, np.int64), 0)
     owner = np.repeat(np.arange(n), np.diff(routes.flow_ptr))
     coefficient = np.repeat(routes.weight, np.diff(routes.path_ptr)) * routes.share
     pooled = scenario.demand.work_conserving
     if phase.lockstep:
         found = solve_max_min(capacity, routes.path_ptr, routes.resource, coefficient)
-        path_rate = found.rate * routes.weight
+        first, stopped_by = found.rate, found.bottleneck
         if pooled:
-            network = flows.size / np.bincount(owner, path_rate, minlength=n)
+            network = flows.size / np.bincount(owner, first * routes.weight, minlength=n)
         else:
             network = np.zeros(n)
             np.maximum.at(network, owner, flows.size[owner] / qps / found.rate)
@@ -209,17 +216,18 @@ def _run_flows(
             multiplicity=routes.weight,
             progress=report,
         )
-        first, events = done.first_rate, done.events
+        first, stopped_by, events = done.first_rate, done.first_bottleneck, done.events
         if np.ptp(flows.start) > 0:  # rates of flows that were never active together do not add up
-            first = solve_max_min(capacity, routes.path_ptr, routes.resource, coefficient).rate
-        path_rate = first * routes.weight
+            first, stopped_by, _ = solve_max_min(capacity, routes.path_ptr, routes.resource, coefficient)
         if pooled:
             network = done.finish
         else:
             network = np.zeros(n)
             np.maximum.at(network, owner, done.finish)
+    path_rate = first * routes.weight
     rate = np.bincount(owner, path_rate, minlength=n).astype(np.float64)
-    return _Run(rate, network, path_rate, events)
+    slowest = np.lexsort((first, owner))[routes.flow_ptr[:-1]]
+    return _Run(rate, network, path_rate, stopped_by[slowest], events)
 
 
 def _flow_latency(scenario: Scenario, flows: _Flows, routes: Routes) -> NDArray[np.float64]:
@@ -297,6 +305,13 @@ def _phase_result(
         latency_s=latency,
         ideal_s=float(ideal_s),
     )
+
+
+def _link_of_resource(routes: Routes) -> NDArray[np.int64]:
+    """Return the link that stands for each resource: itself, a trunk's first, -1 for windows."""
+    trunks = routes.trunk_link[routes.trunk_ptr[:-1]]
+    windows = np.full(len(routes.flow_ptr) - 1, -1)  # at most one a flow, behind links and trunks
+    return np.concatenate([np.arange(routes.n_links), trunks, windows])
 
 
 def _flows_per_link(routes: Routes) -> NDArray[np.int64]:

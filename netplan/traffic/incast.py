@@ -41,7 +41,8 @@ def build(
     nics = placement.endpoint[np.sort(first)]
     others = nics[fabric.endpoints.host[nics] != fabric.endpoints.host[receiver]]
     # The receiver's own rail first: the others may not reach it inside the network.
-    others = others[np.argsort(fabric.endpoints.rail[others] != fabric.endpoints.rail[receiver], kind="stable")]
+    other_rail = fabric.endpoints.rail[others] != fabric.endpoints.rail[receiver]
+    others = others[np.argsort(other_rail, kind="stable")]
     if len(others) < spec.senders:
         raise TrafficError(
             f"senders = {spec.senders:,}, but the job has {len(others):,} NICs on hosts other than rank 0's",

@@ -249,7 +249,7 @@ def test_a_workload_runs_on_the_fabric_it_names(workload, routing):
 
 
 #: Refused by design: there is no path between the two core domains.
-REFUSED = {("rail-131k", "permutation-64mib"), ("rail-131k", "incast-8")}
+REFUSED = {("rail-131k", "permutation-64mib")}
 
 
 @pytest.mark.parametrize("workload", [name for name in TRAFFIC if traffic(name).ranks is None])
@@ -260,7 +260,8 @@ def test_a_workload_for_all_gpus_runs_on_every_fabric(on, workload):
             run(on, workload, "ecmp")
         return
     result = run(on, workload, "ecmp")
-    assert 0 < result.efficiency.collective <= 1 + 1e-9
+    for figure in ("mean_flow", "collective", "worst_flow"):
+        assert 0 < getattr(result.efficiency, figure) <= 1 + 1e-9
 
 
 def test_sizes_that_follow_from_models():

@@ -135,8 +135,8 @@ def test_check_of_a_broken_saved_fabric_ends_with_3(tmp_path: Path) -> None:
     saved = tmp_path / "lab.json"
     run("show", "lab-2-leaf", "--save", str(saved))
     data = json.loads(saved.read_text())
-    place = next(i for i, tier in enumerate(data["nodes"]["tier"]) if tier == 1)
-    data["nodes"]["radix"][place] = 1
+    hosts, switches = 8, 4
+    data["nodes"]["radix"] = [0] * hosts + [1] + [16] * (switches - 1)
     saved.write_text(json.dumps(data))
     result = CliRunner().invoke(cli, ["check", str(saved), "--format", "json"])
     assert result.exit_code == 3
@@ -161,7 +161,7 @@ def test_csv_and_markdown_hold_the_same_rows() -> None:
     assert [row["routing"] for row in rows] == ["ib-static (baseline)", "ecmp", "spray"]
     assert float(rows[2]["collective"]) == pytest.approx(1.0)
     markdown = run(*arguments, "--format", "md")
-    assert sum(line.startswith("| ") for line in markdown.splitlines()) == 1 + len(rows)
+    assert sum(line.startswith("| ") for line in markdown.splitlines()) == 2 + len(rows), "a header, a ruler, the rows"
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])

@@ -1,0 +1,95 @@
+"""Results and comparisons as tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from netplan.report.tables import Table
+from netplan.units import format_time
+
+if TYPE_CHECKING:
+    from netplan.simulate.compare import Comparison
+    from netplan.simulate.result import Result
+
+_GB = 1e9
+
+
+def result_tables(result: Result, by: str | None = None) -> list[Table]:
+    """Return a result as tables: figures, loads by tier, the worst links, and a summary if asked for."""
+    data = result.to_dict()["result"]
+    demand, scenario = result.scenario.demand, result.scenario
+    title = (
+        f"{demand.name} ({demand.kind}, {demand.n_ranks:,} ranks) on {scenario.fabric.name}: "
+        f"{scenario.routing}, max-min rates, {scenario.transport.name}, seed {scenario.options.seed}"
+    )
+    figures: list[tuple[str, Any]] = [
+        ("completion_s", data["completion_s"]),
+        ("ideal_s", data["ideal_s"]),
+        ("latency_s", data["latency_s"]),
+        ("algbw_gb_per_s", data["algbw_gb_per_s"]),
+        ("busbw_gb_per_s", data["busbw_gb_per_s"]),
+        ("efficiency mean_flow", data["efficiency"]["mean_flow"]),
+        ("efficiency collective", data["efficiency"]["collective"]),
+        ("efficiency worst_flow", data["efficiency"]["worst_flow"]),
+        ("flows", data["flows"]),
+        ("qps per flow", data["qps"]),
+        ("flows limited by their window", data["window_limited_flows"]),
+    ]
+    tables = [Table(("figure", "value"), tuple(figures), title, (_in_words(result),))]
+    if data["flows"]:
+        tables.append(
+            Table.of(data["links_by_tier"], "links (load = carried / capacity, offered = wanted / capacity)")
+        )
+    if data["bottlenecks"]:
+        tables.append(Table.of(data["bottlenecks"], "most contended links"))
+    if by is not None and by != "tier":
+        tables.append(Table.of(result.by(by), f"by {by}"))
+    return tables
+
+
+def _in_words(result: Result) -> str:
+    """Say what held the demand back."""
+    time = f"It takes {format_time(result.completion_s)}, {format_time(result.ideal_s)} without contention"
+    if not len(result.rate):
+        return f"{time}: all traffic stays inside hosts."
+    if result.is_contended:
+        worst = result.bottlenecks(1)[0]
+        return f"{time}: {worst.link} is offered {worst.offered:.2f} times what it carries."
+    if result.windowed:
+        limited = f"{result.windowed:,} flows are limited by their window over the round-trip time"
+        return f"{time}: no link is contended, but {limited}."
+    return f"{time}: no link is contended."
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Return a comparison as one table with its remarks."""
+    base = comparison.baseline
+    demand = base.scenario.demand
+    title = (
+        f"{demand.name} ({demand.kind}, {demand.n_ranks:,} ranks) on {base.scenario.fabric.name}, "
+        f"baseline {base.scenario.routing}"
+    )
+    entries: list[tuple[str, str, dict[str, Any], Result, Any]] = [
+        (f"{base.scenario.routing} (baseline)", "max-min", {}, base, None)
+    ]
+    entries += [(row.routing, row.cc, row.params, row.result, row.versus_baseline) for row in comparison.rows]
+    rows = []
+    for routing, cc, params, result, versus in entries:
+        e, busbw = result.efficiency, result.busbw
+        rows.append(
+            {
+                "routing": routing,
+                "cc": cc,
+                "qps": params.get("qps", result.scenario.demand.qps),
+                "mean_flow": e.mean_flow,
+                "collective": e.collective,
+                "worst_flow": e.worst_flow,
+                "completion_ms": result.completion_s * 1e3,
+                "busbw_gb_per_s": None if busbw is None else busbw / _GB,
+                "x mean_flow": None if versus is None else versus.mean_flow,
+                "x collective": None if versus is None else versus.collective,
+                "x completion": None if versus is None else versus.completion,
+            }
+        )
+    remarks = ("x: over the baseline's figure.", *comparison.remarks())
+    return [Table.of(rows, title, remarks)]
