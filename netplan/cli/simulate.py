@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from netplan.cli import options
+from netplan.files import write_file
 
 
 @click.command(short_help="Run traffic on a fabric")
@@ -16,6 +17,7 @@ from netplan.cli import options
 @click.option("--cc", default="max-min", show_default=True, help="Congestion control (netplan list cc).")
 @click.option("--qps", type=int, help="Queue pairs of each connection.")
 @click.option("--by", type=click.Choice(["tier", "rail", "phase", "site"]), help="Add a summary by a column.")
+@click.option("--flows", type=click.Path(), help="Write a CSV with a row for every flow here.")
 @options.traffic_options
 @options.set_option
 @options.seed_option
@@ -29,6 +31,7 @@ def command(
     cc: str,
     qps: int | None,
     by: str | None,
+    flows: str | None,
     placement: str | None,
     ranks: int | None,
     size: str | None,
@@ -49,7 +52,8 @@ def command(
       netplan simulate metro-30km-2site all-reduce-1gib --size 16GiB --by site --format json
     """
     from netplan import api
-    from netplan.report.results import result_tables
+    from netplan.report.results import flow_table, result_tables
+    from netplan.report.tables import render_tables
 
     fabric_sets, traffic_sets = options.split_sets(overrides)
     built = api.load_fabric(fabric, overrides=fabric_sets)
@@ -72,6 +76,8 @@ def command(
             f"{built!r}\n{result.scenario.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s",
             err=True,
         )
+    if flows is not None:
+        write_file(flows, render_tables([flow_table(result)], "csv").encode())
     data: dict[str, Any] = result.to_dict()
     if by is not None:
         data["result"][f"by_{by}"] = result.by(by)

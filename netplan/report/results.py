@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from netplan.report.tables import Table
 from netplan.units import format_time
 
@@ -59,6 +61,30 @@ def _in_words(result: Result) -> str:
         limited = f"{result.windowed:,} flows are limited by their window over the round-trip time"
         return f"{time}: no link is contended, but {limited}."
     return f"{time}: no link is contended."
+
+
+def flow_table(result: Result) -> Table:
+    """Return one row per flow: ends, bytes, rate, finish and the link that stops it."""
+    fabric, demand = result.scenario.fabric, result.scenario.demand
+    ends, stops = fabric.endpoints, result.bottleneck
+    used = np.unique(ends.host[np.concatenate([demand.src, demand.dst])]).tolist()
+    hosts = {node: fabric.node_name(node) for node in used}
+    links = {int(link): fabric.link_name(int(link)) for link in set(stops.tolist()) - {-1}} | {-1: "window"}
+    columns = ("phase", "src_host", "src_nic", "dst_host", "dst_nic", "channel", "size_bytes")
+    rows = zip(
+        demand.phase.tolist(),
+        [hosts[node] for node in ends.host[demand.src].tolist()],
+        ends.rail[demand.src].tolist(),
+        [hosts[node] for node in ends.host[demand.dst].tolist()],
+        ends.rail[demand.dst].tolist(),
+        demand.channel.tolist(),
+        demand.size.tolist(),
+        (result.rate / _GB).tolist(),
+        result.finish.tolist(),
+        [links[link] for link in stops.tolist()],
+        strict=True,
+    )
+    return Table((*columns, "rate_gb_per_s", "finish_s", "bottleneck"), tuple(rows))
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:

@@ -214,6 +214,17 @@ def test_same_seed_same_bytes_in_two_processes() -> None:
     assert first != text("2", "1")
 
 
+def test_flows_are_written_with_their_bottlenecks(tmp_path: Path) -> None:
+    """System: 8 senders to one NIC at 100G. Expected: 8 rows, equal rates that add up to the NIC's payload rate."""
+    out = tmp_path / "flows.csv"
+    run("simulate", "lab-2-leaf", "incast-8", "--flows", str(out))
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert len(rows) == 8
+    assert {row["dst_host"] for row in rows} == {"host-00000"}
+    assert sum(float(row["rate_gb_per_s"]) for row in rows) == pytest.approx(12.5 * 4096 / (4096 + 82))
+    assert {row["bottleneck"] for row in rows} == {"leaf-0-0 -> host-00000 #1"}
+
+
 def test_schema_is_json_schema() -> None:
     """Both schemas are draft 2020-12 and know their kinds."""
     for kind, word in (("fabric", "rail-optimized"), ("traffic", "all-to-all")):
