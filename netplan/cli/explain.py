@@ -15,6 +15,8 @@ from netplan.errors import CatalogError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from netplan.congestion.line_rate import Transport
+
 #: Version of the JSON.
 SCHEMA = "netplan/explain/1"
 
@@ -77,7 +79,7 @@ def command(word: tuple[str, ...], *, form: str, output: str | None) -> None:
       netplan explain NP104
       netplan explain leaf.uplinks
       netplan explain bus bandwidth
-    """
+    """  # noqa: D301 -- click looks for the control character \b
     entries = list(all_entries())
     if not word:
         _list_words(entries, form, output)
@@ -192,13 +194,13 @@ def _schemes() -> Iterator[Entry]:
 
     for scheme in SCHEMES:
         transport = TRANSPORTS[scheme.transport]
+        format_and_latency = (
+            f"{transport.name}: {transport.header_bytes} bytes around each packet, "
+            f"{transport.switch_latency_s * 1e6:g} us a switch"
+        )
         facts = (
             ("leaves out", scheme.leaves_out),
-            (
-                "transport",
-                f"{transport.name}: {transport.header_bytes} bytes around each packet, "
-                f"{transport.switch_latency_s * 1e6:g} us a switch",
-            ),
+            ("transport", format_and_latency),
             (
                 "queue pairs",
                 "each takes its own path" if scheme.uses_qps else "all take one path, or all paths",
@@ -242,28 +244,27 @@ def _topics() -> Iterator[Entry]:
     from netplan.congestion.line_rate import DEFAULT_MTU, SCALE_UP_LATENCY_S, TRANSPORTS
     from netplan.units import FIBRE_DELAY_S_PER_M
 
-    facts = []
-    for transport in TRANSPORTS.values():
-        facts.append(
-            (
-                transport.name,
-                f"{transport.switch_latency_s * 1e6:g} us a switch, {transport.endpoint_latency_s * 1e6:g} us "
-                f"a message; payload line rate {transport.payload_fraction(DEFAULT_MTU):.4f} of the link rate "
-                f"at MTU {DEFAULT_MTU}",
-            )
-        )
+    facts = [
+        (transport.name, _transport_in_words(transport, transport.payload_fraction(DEFAULT_MTU), DEFAULT_MTU))
+        for transport in TRANSPORTS.values()
+    ]
     facts += [
         ("cables", f"{FIBRE_DELAY_S_PER_M * 1e9:g} us per km"),
         ("scale-up hop", f"{SCALE_UP_LATENCY_S * 1e6:g} us"),
     ]
-    yield Entry(
-        "topic",
-        "latency",
-        "the latencies that the models use",
-        "One-way latency of a message = propagation on its cables + a time per switch + a time per message for "
-        "both NICs and hosts. The values below are the defaults of each transport; `latency.switch` and "
-        "`latency.endpoint` of a fabric spec replace them. The transport goes with the routing scheme.",
-        tuple(facts),
+    text = (
+        "One-way latency of a message = propagation on its cables + a time per switch + a time per message "
+        "for both NICs and hosts. The values below are the defaults of each transport; `latency.switch` and "
+        "`latency.endpoint` of a fabric spec replace them. The transport goes with the routing scheme."
+    )
+    yield Entry("topic", "latency", "the latencies that the models use", text, tuple(facts))
+
+
+def _transport_in_words(transport: Transport, fraction: float, mtu: int) -> str:
+    """Return latencies and payload fraction of a transport in words."""
+    return (
+        f"{transport.switch_latency_s * 1e6:g} us a switch, {transport.endpoint_latency_s * 1e6:g} us "
+        f"a message; payload line rate {fraction:.4f} of the link rate at MTU {mtu}"
     )
 
 

@@ -115,7 +115,7 @@ def command(
     Examples:
       netplan new rail-optimized --hosts 128 -o my-fabric.yaml
       netplan new metro --name two-towns --hosts 32 -o two-towns.yaml
-    """
+    """  # noqa: D301 -- click looks for the control character \b
     given = {
         word: value
         for word, value in {"hosts": hosts, "gpus": gpus, "nic": nic, "radix": radix, "tiers": tiers}.items()
@@ -336,7 +336,7 @@ def _shown(live: dict[str, Any], fabric: Fabric) -> dict[str, str]:
     """Return the values that follow from the rest, by the path of their key."""
     from netplan.congestion.line_rate import TRANSPORTS
     from netplan.fabric import LINK_KINDS
-    from netplan.spec.fabric import FABRIC_SPEC
+    from netplan.spec.fabric import FABRIC_SPEC, ClosSpec, LeafSpineSpec, RailOptimizedSpec
     from netplan.units import format_time
 
     roce = TRANSPORTS["roce"]
@@ -356,18 +356,19 @@ def _shown(live: dict[str, Any], fabric: Fabric) -> dict[str, str]:
     elif kind == "fat-tree":
         shown["hosts.nics"] = str(live["hosts"]["gpus"])
     else:
-        shown |= _tree_sizes(FABRIC_SPEC.validate_python(live), fabric)
+        spec = FABRIC_SPEC.validate_python(live)
+        assert isinstance(spec, (LeafSpineSpec, ClosSpec, RailOptimizedSpec))
+        shown |= _tree_sizes(spec, fabric)
     return shown
 
 
 def _tree_sizes(spec: LeafSpineSpec | ClosSpec | RailOptimizedSpec, fabric: Fabric) -> dict[str, str]:
     """Return the numbers that follow from a tree family's spec."""
     import numpy as np
+    from pydantic import TypeAdapter
 
     from netplan.spec.quantity import Rate
     from netplan.topology.sizes import split_leaf, split_spine
-
-    from pydantic import TypeAdapter
 
     def rate(value: float) -> str:
         return str(TypeAdapter(Rate).dump_python(value, mode="json"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from netplan.fabric.structure import ClosStructure
     from netplan.spec.fabric import FabricSpecBase
 
-_NODE_COLUMNS: dict[str, type[np.generic]] = {
+NODE_COLUMNS: dict[str, type[np.generic]] = {
     "tier": np.int8,
     "pod": np.int32,
     "plane": np.int16,
@@ -27,14 +27,14 @@ _NODE_COLUMNS: dict[str, type[np.generic]] = {
     "site": np.int16,
     "radix": np.int32,
 }
-_CABLE_COLUMNS: dict[str, type[np.generic]] = {
+CABLE_COLUMNS: dict[str, type[np.generic]] = {
     "lower": np.int32,
     "upper": np.int32,
     "capacity": np.float64,
     "length": np.float64,
     "kind": np.int8,
 }
-_ENDPOINT_COLUMNS: dict[str, type[np.generic]] = {
+ENDPOINT_COLUMNS: dict[str, type[np.generic]] = {
     "host": np.int32,
     "gpu": np.int32,
     "rail": np.int16,
@@ -82,9 +82,9 @@ class FabricBuilder:
     def __init__(self, name: str, kind: str) -> None:
         self._name = name
         self._kind = kind
-        self._nodes = _Table(_NODE_COLUMNS)
-        self._cables = _Table(_CABLE_COLUMNS)
-        self._endpoints = _Table(_ENDPOINT_COLUMNS)
+        self._nodes = _Table(NODE_COLUMNS)
+        self._cables = _Table(CABLE_COLUMNS)
+        self._endpoints = _Table(ENDPOINT_COLUMNS)
         self._names: list[NameBlock] = []
         self._gpus: list[NDArray[np.int32]] = []
         self._scale_up: list[NDArray[np.float64]] = []
@@ -206,7 +206,7 @@ class FabricBuilder:
             Begins the names of its nodes, which are otherwise the same in every such part.
         """
         shift = self._nodes.length
-        columns = {name: getattr(part.nodes, name) for name in _NODE_COLUMNS}
+        columns = {name: getattr(part.nodes, name) for name in NODE_COLUMNS}
         pod = np.where(part.nodes.pod < 0, -1, part.nodes.pod + self._pods)
         self._pods = max(self._pods, int(pod.max(initial=-1)) + 1)
         self._nodes.add(part.n_nodes, {**columns, "site": site, "pod": pod})

@@ -190,7 +190,7 @@ def _endpoints(fabric: Fabric) -> Iterator[FabricFault]:
     remedy="Join the parts, or describe them as two fabrics.",
 )
 def _connected(fabric: Fabric) -> Iterator[FabricFault]:
-    part = _components(fabric, through_hosts=True)
+    part = components(fabric, through_hosts=True)
     if part.size and part.max() > 0:
         lost = int(np.flatnonzero(part != part[0])[0])
         yield FabricFault(
@@ -215,7 +215,7 @@ def _connected(fabric: Fabric) -> Iterator[FabricFault]:
 def _meet(fabric: Fabric) -> Iterator[FabricFault]:
     if not fabric.n_endpoints:
         return
-    part = _components(fabric, through_hosts=False)
+    part = components(fabric, through_hosts=False)
     groups = np.unique(part[fabric.endpoints.leaf])
     if len(groups) > 1:
         yield FabricFault(
@@ -285,28 +285,33 @@ def _misplaced(fabric: Fabric, s: ClosStructure) -> np.ndarray:
     if len(s.endpoint_leaf) != fabric.n_endpoints or not s.n_leaves:
         msg = f"has {len(s.endpoint_leaf)} endpoints on {s.n_leaves} leaves, the fabric {fabric.n_endpoints}"
         raise ValueError(msg)
+    n_spines = s.n_pods * s.spines
+    if n_spines > fabric.n_nodes:
+        msg = f"has {n_spines:,} spines, the fabric {fabric.n_nodes:,} nodes"
+        raise ValueError(msg)
+    port = s.endpoint_leaf * (int(s.endpoint_port.max(initial=0)) + 1) + s.endpoint_port.astype(np.int64)
+    if s.endpoint_port.min(initial=0) < 0 or len(np.unique(port)) < len(port):
+        msg = "has two endpoints on one port of a leaf"
+        raise ValueError(msg)
+    total = fabric.n_endpoints + s.n_leaves * s.uplinks + n_spines * s.spine_uplinks
+    if total != fabric.links.n_cables:
+        msg = f"has {total:,} cables, the fabric {fabric.links.n_cables:,}"
+        raise ValueError(msg)
     leaf = np.repeat(np.arange(s.n_leaves), s.uplinks)
-    place = np.tile(np.arange(s.uplinks) // max(s.leaf_bundle, 1), s.n_leaves)
-    spine = np.repeat(np.arange(s.n_pods * s.spines), s.spine_uplinks)
-    core = np.tile(np.arange(s.spine_uplinks) // max(s.spine_bundle, 1), s.n_pods * s.spines)
-    group = (spine // max(s.spines, 1)) // s.pods_per_domain * s.spines + spine % max(s.spines, 1)
+    position = np.tile(np.arange(s.uplinks) // max(s.leaf_bundle, 1), s.n_leaves)
+    spine = np.repeat(np.arange(n_spines), s.spine_uplinks)
+    place = np.tile(np.arange(s.spine_uplinks) // max(s.spine_bundle, 1), n_spines)
+    pod, at = np.divmod(spine, max(s.spines, 1))
+    core = (pod // s.pods_per_domain * s.spines + at) * s.cores_per_group + place
     tables = (
         (fabric.endpoints.cable, fabric.endpoints.host, s.leaf_node + s.endpoint_leaf),
         (
             s.leaf_cable + np.arange(len(leaf)),
             s.leaf_node + leaf,
-            s.spine_node + s.leaf_pod[leaf] * s.spines + place,
+            s.spine_node + s.leaf_pod[leaf] * s.spines + position,
         ),
-        (
-            s.spine_cable + np.arange(len(spine)),
-            s.spine_node + spine,
-            s.core_node + group * s.cores_per_group + core,
-        ),
+        (s.spine_cable + np.arange(len(spine)), s.spine_node + spine, s.core_node + core),
     )
-    total = sum(len(cable) for cable, _, _ in tables)
-    if total != fabric.links.n_cables:
-        msg = f"has {total:,} cables, the fabric {fabric.links.n_cables:,}"
-        raise ValueError(msg)
     # A cable that no table names is misplaced as well.
     wrong = np.ones(total, bool)
     for cable, lower, upper in tables:
@@ -317,8 +322,8 @@ def _misplaced(fabric: Fabric, s: ClosStructure) -> np.ndarray:
     return wrong
 
 
-def _components(fabric: Fabric, *, through_hosts: bool) -> np.ndarray:
-    """Return the number of the connected part that each node is in."""
+def components(fabric: Fabric, *, through_hosts: bool) -> np.ndarray:
+    """(n_nodes,) number of the connected part that each node is in."""
     # Imported here: scipy.sparse.csgraph costs a third of a second, and `import netplan` must not.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

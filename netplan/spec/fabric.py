@@ -41,6 +41,12 @@ def _repeated(names: Iterable[str], table: str) -> Iterator[Refusal]:
         seen[name] += 1
 
 
+def _meant(name: str, known: Iterable[str]) -> str | None:
+    """Ask for the name that was probably meant."""
+    meant = did_you_mean(name, known)
+    return f"did you mean `{meant}`?" if meant else None
+
+
 def _no_length(path: tuple[str | int, ...], a: str, b: str) -> Refusal:
     """Refuse a span whose length cannot be found."""
     hint = "give the span a length, or both sites a position"
@@ -109,7 +115,7 @@ class CoreSpec(SpecModel):
     count: Count | None = None
     """Core switches in all; the smallest number that gives equal bundles when omitted."""
     domains: Count = 1
-    """Sets of cores that do not meet; pods of different sets meet only inside hosts."""
+    """Sets of cores, each for whole rails, that meet only inside hosts; for ``pod.by: rail`` only."""
 
 
 class PodSpec(SpecModel):
@@ -320,7 +326,7 @@ class CustomSpec(FabricSpecBase):
                         Refusal(
                             "is neither a host nor a switch of this fabric",
                             path=("links", place, end),
-                            hint=did_you_mean(name, sorted(known)),
+                            hint=_meant(name, sorted(known)),
                         )
                     )
             if link.a == link.b:
@@ -433,7 +439,7 @@ class MetroSpec(FabricSpecBase):
             ends = {"a": span.a, "b": span.b}
             unknown = [(end, name) for end, name in ends.items() if name not in position]
             refusals += [
-                Refusal("is not a site", path=("spans", place, end), hint=did_you_mean(name, position))
+                Refusal("is not a site", path=("spans", place, end), hint=_meant(name, position))
                 for end, name in unknown
             ]
             joined |= set(ends.values())

@@ -24,7 +24,7 @@ from netplan.spec.traffic import TRAFFIC_SPEC
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SpecField", "commented_spec", "spec_fields", "spec_kinds"]
+__all__ = ["SpecEntry", "commented_spec", "spec_fields", "spec_kinds"]
 
 What = Literal["fabric", "traffic"]
 
@@ -50,7 +50,7 @@ _REMARK, _WIDTH = 34, 110
 
 
 @dataclass(frozen=True)
-class SpecField:
+class SpecEntry:
     """One field of fabric or traffic specs."""
 
     what: What
@@ -98,7 +98,7 @@ def spec_kinds(what: What) -> tuple[str, ...]:
 
 
 @cache
-def spec_fields(what: What) -> tuple[SpecField, ...]:
+def spec_fields(what: What) -> tuple[SpecEntry, ...]:
     """Return every field of every kind; fields that differ between kinds are there once for each meaning.
 
     Examples
@@ -112,7 +112,7 @@ def spec_fields(what: What) -> tuple[SpecField, ...]:
         for key in _walk(schemas[kind], schemas["$defs"], ""):
             found.setdefault(key, []).append(kind)
     return tuple(
-        SpecField(what, path, tuple(kinds), accepts, default, text)
+        SpecEntry(what, path, tuple(kinds), accepts, default, text)
         for (path, accepts, default, text), kinds in found.items()
     )
 
@@ -166,24 +166,26 @@ def _default(prop: Mapping[str, Any]) -> str:
 
 def _accepts(inner: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
     """Say in words what values a field takes."""
-    quantity = _QUANTITIES.get(inner.get("pattern", ""))
-    if quantity:
-        return quantity
-    if "const" in inner:
-        return str(inner["const"])
-    if "enum" in inner:
-        *most, last = map(str, inner["enum"])
-        return f"{', '.join(most)} or {last}"
-    if "oneOf" in inner:
-        return f"map, as for {', '.join(inner['discriminator']['mapping'])}"
-    if inner.get("type") == "array":
-        if "prefixItems" in inner:
-            return f"list of {len(inner['prefixItems'])}: {_accepts(inner['prefixItems'][0], defs)}"
-        return f"list of {_accepts(_resolve(inner['items'], defs), defs)}s"
-    if inner.get("type") == "string":
-        return "name" if "pattern" in inner else "text"
     words = {"integer": "whole number", "number": "number", "boolean": "true or false", "object": "map"}
-    return words[inner["type"]] + _limits(inner)
+    match inner:
+        case {"pattern": pattern} if pattern in _QUANTITIES:
+            text = _QUANTITIES[pattern]
+        case {"const": value}:
+            text = str(value)
+        case {"enum": values}:
+            *most, last = map(str, values)
+            text = f"{', '.join(most)} or {last}"
+        case {"oneOf": _}:
+            text = f"map, as for {', '.join(inner['discriminator']['mapping'])}"
+        case {"type": "array", "prefixItems": items}:
+            text = f"list of {len(items)}: {_accepts(items[0], defs)}"
+        case {"type": "array", "items": item}:
+            text = f"list of {_accepts(_resolve(item, defs), defs)}s"
+        case {"type": "string"}:
+            text = "name" if "pattern" in inner else "text"
+        case _:
+            text = words[inner["type"]] + _limits(inner)
+    return text
 
 
 def _limits(inner: Mapping[str, Any]) -> str:

@@ -10,8 +10,10 @@ With leaves of d downlinks and u uplinks, spines of sd downlinks and v uplinks, 
 * cables: H n to hosts, L u leaf-spine, P S v spine-core.
 
 Full and non-blocking with r-port switches: r^3/4 NICs, 5r^2/4 switches, r^3/2 cables between them
-(DeepSeek-V3, ISCA 2025, Table 3, "FT3"). ``core.domains: D`` makes D sets of core groups that
-do not meet: only for jobs that never need a path between them.
+(DeepSeek-V3, ISCA 2025, Table 3, "FT3").
+
+``core.domains`` above 1 is refused: all NICs of a host are in one pod, so
+hosts of different domains would never meet.
 """
 
 from __future__ import annotations

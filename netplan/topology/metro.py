@@ -75,7 +75,7 @@ def build(spec: MetroSpec) -> Fabric:
     """
     parts = _build_sites(spec)
     metro, n_metro = spec.metro, spec.metro.switches
-    wanted = [part.endpoint_rate.sum() / metro.link_speed / metro.oversubscription for part in parts]
+    wanted = [float(part.endpoint_rate.sum()) / metro.link_speed / metro.oversubscription for part in parts]
     needed = [ceil(min(links, _MOST_LINKS)) for links in wanted]
     spans = plan_spans(spec, needed)
     builder = FabricBuilder(spec.name, spec.kind)

@@ -8,7 +8,8 @@ the spines (two tiers) or in spines and cores (three tiers). With H hosts and n 
 * two tiers: spines as in `leaf_spine`, every leaf on every spine;
 * three tiers, pods ``by: block``: as in `clos`, a pod holding whole blocks;
 * three tiers, pods ``by: rail``: each rail's B leaves are cut into equal pods, so traffic of
-  one rail stays under its own spines as far as a pod reaches (the DGX SuperPOD from 4,096 GPUs).
+  one rail stays under its own spines as far as a pod reaches (the DGX SuperPOD from 4,096 GPUs);
+  ``core.domains: D`` then gives each of D sets of rails cores of its own.
 
 ::
 

@@ -66,6 +66,14 @@ class ClosSizes:
     core_radix: int = 0
     domains: int = 1
 
+    @property
+    def cables(self) -> int:
+        """Cables between switches."""
+        if not self.spine:
+            return 0
+        spine_uplinks = self.spine.up if self.cores_per_group else 0
+        return self.leaves * self.leaf.up + self.pods * self.spines * spine_uplinks
+
 
 def divisors(number: int) -> list[int]:
     """Return the divisors of a number, ascending.
@@ -221,8 +229,8 @@ def _split(
         down = bisect_right(range(1, radix * breakout + 1), radix, key=lambda n: ports(n, uplinks(n)))
     if down < 1:
         raise FabricError(
-            f"{name}: a {tier} of {radix} ports has no room for a downlink of {format_rate(rates[0])} "
-            f"beside the uplinks of {format_rate(rates[1])} that {tier}.oversubscription = {ratio:g} asks for",
+            f"{name}: a {tier} of {radix} ports has no room for a downlink of {format_rate(rates[0])} beside "
+            f"the uplinks of {format_rate(rates[1])} that {tier}.oversubscription = {ratio:g} asks for",
             hint=f"raise {tier}.oversubscription, or take a larger radix",
         )
     if up is None:
@@ -299,7 +307,9 @@ def size_two_tiers(
         count = equal_bundle(leaves, leaf.up, ports)
         assert count is not None  # leaves <= ports, so a spine per uplink always does
     _check_spines(name, count, leaves, leaf.up, ports)
-    return ClosSizes(leaf, leaves, leaves, 1, count, Split(ports, ports, 0, leaf.up_rate))
+    sizes = ClosSizes(leaf, leaves, leaves, 1, count, Split(ports, ports, 0, leaf.up_rate))
+    check_cables(name, sizes.cables)
+    return sizes
 
 
 def _beyond_two_tiers(
@@ -411,27 +421,34 @@ def size_three_tiers(
     ports = core.radix or radix
     _check_domains(name, core, pods, rails, ports, per_pod)
     cores = _cores_per_group(name, pods // core.domains, spines, spine.up, ports, core)
-    return ClosSizes(leaf, leaves, per_pod, pods, spines, spine, cores, ports, core.domains)
+    sizes = ClosSizes(leaf, leaves, per_pod, pods, spines, spine, cores, ports, core.domains)
+    check_cables(name, sizes.cables)
+    return sizes
 
 
 def _check_domains(name: str, core: CoreSpec, pods: int, rails: int | None, ports: int, per_pod: int) -> None:
-    """Refuse core domains that are unequal, cut a rail, or hold more pods than a core has ports."""
-    equal = [n for n in divisors(pods) if rails is None or rails % n == 0]
-    fits = [n for n in equal if pods // n <= ports]
+    """Refuse core domains that cut a rail or leave hosts apart, and more pods than a core has ports."""
+    if rails is None and core.domains > 1:
+        raise FabricError(
+            f"{name}: core.domains = {core.domains} needs pods by rail: with all NICs of a host in one pod, "
+            "hosts of different domains would never meet",
+            hint="leave core.domains out, or use kind: rail-optimized with pod.by: rail",
+        )
+    whole = divisors(rails or 1)  # each divides the pods as well
+    fits = [n for n in whole if pods // n <= ports]
     if core.domains in fits:
         return
-    ways = [f"core.radix of at least {pods // max((n for n in equal if n <= core.domains), default=1)}"]
+    ways = [f"core.radix of at least {pods // max(n for n in whole if n <= core.domains)}"]
     if fits:
         ways.insert(0, f"core.domains: {_nearest(fits, core.domains)} (domains meet only inside hosts)")
-    if pods % core.domains:
-        message = f"core.domains = {core.domains} does not divide the {pods} pods"
-    elif core.domains not in equal:
+    if core.domains not in whole:
         message = f"core.domains = {core.domains} cuts through a rail: there are {rails} rails"
     else:
         need = pods // core.domains
         message = f"{need} pods need {need} ports on each core; core.radix = {ports}"
         most = ports * core.domains // (rails or 1) * (rails or 1)
-        ways += [f"at most {most} pods, of {per_pod} leaves each" for _ in range(bool(most))]
+        if most:
+            ways.append(f"at most {most} pods, of {per_pod} leaves each")
     raise FabricError(f"{name}: {message}", hint="feasible: " + "; ".join(ways))
 
 

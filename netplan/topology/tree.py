@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netplan.fabric import ClosStructure, FabricBuilder
-from netplan.topology.sizes import check_cables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +85,6 @@ def build_tree(
     uplinks = sizes.leaf.up if sizes.spines else 0
     spine_uplinks = sizes.spine.up if sizes.spine and sizes.cores_per_group else 0
     n_spines = sizes.pods * sizes.spines
-    check_cables(name, n_hosts * nics + sizes.leaves * uplinks + n_spines * spine_uplinks)
     builder = FabricBuilder(name, kind)
     host0 = builder.add_hosts(
         n_hosts,
