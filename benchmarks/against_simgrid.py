@@ -30,7 +30,9 @@ REPEATS = 5
 
 def best(shape: tuple[int, ...], dst: np.ndarray, size: np.ndarray) -> Run:
     """Return the run with the least CPU time."""
-    return min((run_flows(shape, dst, size) for _ in range(REPEATS)), key=lambda run: run.build_s + run.solve_s)
+    return min(
+        (run_flows(shape, dst, size) for _ in range(REPEATS)), key=lambda run: run.build_s + run.solve_s
+    )
 
 
 def peer(python: str, n: int, pattern: str) -> dict[str, Any]:
@@ -46,13 +48,16 @@ def peer(python: str, n: int, pattern: str) -> dict[str, Any]:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", default="256,1024,4096,16384")
     parser.add_argument("--peer-python", default="/usr/bin/python3")
     arguments = parser.parse_args()
     run_flows(SHAPES[64], np.roll(np.arange(64), -1), np.full(64, 1e6))  # compile, or load from the cache
 
-    header = f"{'hosts':>7} {'pattern':<18} {'SimGrid CPU s':>14} {'netplan CPU s':>14} {'ratio':>7} {'worst difference':>17}"
+    titles = f"{'SimGrid CPU s':>14} {'netplan CPU s':>14} {'ratio':>7} {'worst difference':>17}"
+    header = f"{'hosts':>7} {'pattern':<18} {titles}"
     print(header + "\n" + "-" * len(header))
     for n in (int(text) for text in arguments.sizes.split(",")):
         for pattern in PATTERNS:

@@ -43,7 +43,7 @@ def shape_fabric(shape: tuple[int, ...], bandwidth: float = 50e9) -> Fabric:
         "radix": max(2 * m1, 2 * m2, *shape),
         "leaf": {"downlinks": m1, "uplinks": m1},
     }
-    if len(shape) == 2:  # noqa: PLR2004 -- tiers
+    if len(shape) == 2:
         spec |= {"kind": "leaf-spine", "spine": {"count": m1}}
     else:
         spec |= {

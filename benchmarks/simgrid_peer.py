@@ -290,7 +290,9 @@ def build(shape: tuple[int, ...], bandwidth: float, latency: float) -> Fabric:
     Fabric
     """
     simgrid = load_simgrid()
-    engine = simgrid.Engine(["simgrid_peer", "--log=root.thres:warning", *(f"--cfg={item}" for item in CONFIG)])
+    engine = simgrid.Engine(
+        ["simgrid_peer", "--log=root.thres:warning", *(f"--cfg={item}" for item in CONFIG)]
+    )
     fabric = Fabric(engine)
 
     def create_host(zone: Any, _coordinates: list[int], number: int) -> tuple[Any, None]:
@@ -409,7 +411,9 @@ def rounded(value: float) -> float:
     return float(f"{value:.9g}")
 
 
-def write_vector(path: Path, header: dict[str, Any], finish: list[float], lists: dict[str, list[Any]]) -> None:
+def write_vector(
+    path: Path, header: dict[str, Any], finish: list[float], lists: dict[str, list[Any]]
+) -> None:
     """Write a test vector, one member of the JSON object per line.
 
     Parameters
@@ -460,13 +464,23 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(description="Run one traffic pattern through SimGrid's fat tree.")
     shape = parser.add_mutually_exclusive_group(required=True)
-    shape.add_argument("hosts", nargs="?", type=parse_shape, help=f"number of hosts: {', '.join(map(str, SHAPES))}")
-    shape.add_argument("--shape", type=parse_shape, help="tiers and children per switch, for example '2;16,16'")
+    shape.add_argument(
+        "hosts", nargs="?", type=parse_shape, help=f"number of hosts: {', '.join(map(str, SHAPES))}"
+    )
+    shape.add_argument(
+        "--shape", type=parse_shape, help="tiers and children per switch, for example '2;16,16'"
+    )
     parser.add_argument("--pattern", choices=PATTERNS, default="permutation")
     parser.add_argument("--bytes", type=int, default=16 << 20, help="bytes per message (default: 16 MiB)")
-    parser.add_argument("--bandwidth", type=float, default=50e9, help="bytes/s of a directed link (default: 50e9)")
-    parser.add_argument("--latency", type=float, default=1e-6, help="seconds of a directed link (default: 1e-6)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the permutation and the sizes (default: 1)")
+    parser.add_argument(
+        "--bandwidth", type=float, default=50e9, help="bytes/s of a directed link (default: 50e9)"
+    )
+    parser.add_argument(
+        "--latency", type=float, default=1e-6, help="seconds of a directed link (default: 1e-6)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the permutation and the sizes (default: 1)"
+    )
     parser.add_argument("--times", action="store_true", help="print the time at which each message arrives")
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write a test vector")
     parser.add_argument("--summary", action="store_true", help="leave the lists out of the test vector")
@@ -474,7 +488,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--check-routes",
         type=int,
         metavar="PAIRS",
-        help="instead of simulating, compare this many random routes (or all, if there are fewer) with the rule",
+        help="instead of simulating, compare this many random routes (or all) with the rule",
     )
     return parser.parse_args(arguments)
 

@@ -16,13 +16,13 @@ from netplan.errors import ExitStatus
 @options.set_option
 @options.output_options
 def command(fabric: str, *, overrides: tuple[str, ...], form: str, output: str | None) -> None:
-    r"""Check FABRIC: ports, cables, speeds, tiers, connection, bundles. Exit status 3 when there are errors.
+    """Check FABRIC: ports, cables, speeds, tiers, connection, bundles. Exit status 3 when there are errors.
 
     \b
     Examples:
       netplan check superpod-b200-4su
       netplan check saved-fabric.json --format json
-    """
+    """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.fabric.checks import CHECKS, check_fabric
     from netplan.report.tables import Table

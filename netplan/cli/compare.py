@@ -46,7 +46,7 @@ def command(
     output: str | None,
     verbose: bool,
 ) -> None:
-    r"""Run TRAFFIC on FABRIC under a grid of settings and hold each against a baseline.
+    """Run TRAFFIC on FABRIC under a grid of settings and hold each against a baseline.
 
     The three efficiencies are always named: mean_flow (mean over NICs of rate over line rate), collective
     (ideal over simulated completion time) and worst_flow.
@@ -55,10 +55,11 @@ def command(
     Examples:
       netplan compare baidu-10k permutation-64mib --routing ecmp,adaptive,spray
       netplan compare superpod-b200-4su all-reduce-1gib --placement random --qps 1,4,16
-    """
+    """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.report.results import comparison_tables
 
+    options.check_polarized(options.split_list(routing, "--routing"), polarized=polarized)
     fabric_sets, traffic_sets = options.split_sets(overrides)
     counts = [_count(item) for item in options.split_list(qps, "--qps")] if qps else []
     built = api.load_fabric(fabric, overrides=fabric_sets)

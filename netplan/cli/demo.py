@@ -26,13 +26,13 @@ ROUTINGS = ("ecmp", "rail-pinned", "adaptive", "spray")
 )
 @options.seed_option
 def command(output: str, *, seed: int) -> None:
-    r"""Run the main job: a fabric and an all-reduce in, bandwidth efficiency against InfiniBand out.
+    """Run the main job: a fabric and an all-reduce in, bandwidth efficiency against InfiniBand out.
 
     \b
     Examples:
       netplan demo
       netplan demo --seed 7 -o fabric.png
-    """
+    """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.report.diagram import render_diagram
     from netplan.report.results import comparison_tables

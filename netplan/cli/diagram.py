@@ -24,13 +24,13 @@ from netplan.files import write_file
 )
 @options.set_option
 def command(fabric: str, *, output: str, collapse: str, overrides: tuple[str, ...]) -> None:
-    r"""Draw FABRIC as .svg or .png: tiers in rows, pods grouped, collapsed when it is large.
+    """Draw FABRIC as .svg or .png: tiers in rows, pods grouped, collapsed when it is large.
 
     \b
     Examples:
       netplan diagram lab-2-leaf -o lab.svg
       netplan diagram superpod-b200-16su --collapse pod -o superpod.png
-    """
+    """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.report.diagram import render_diagram
     from netplan.spec.validate import split_overrides

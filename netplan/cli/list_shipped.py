@@ -16,13 +16,13 @@ KINDS = ("fabrics", "traffic", "families", "patterns", "routing", "cc", "formats
 @click.argument("kind", type=click.Choice(KINDS), default="fabrics")
 @options.output_options
 def command(kind: str, *, form: str, output: str | None) -> None:
-    r"""List what is shipped, with a sentence each.
+    """List what is shipped, with a sentence each.
 
     \b
     Examples:
       netplan list
       netplan list routing --format json
-    """
+    """  # noqa: D301 -- click wants the control character
     from netplan.report.tables import Table
 
     items = _items(kind)

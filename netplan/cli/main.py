@@ -86,7 +86,7 @@ class _Fault(click.ClickException):
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
 @click.version_option(__version__, prog_name="netplan")
 def cli() -> None:
-    r"""Design RDMA fabrics for AI training, and know how much of their bandwidth a job gets.
+    """Design RDMA fabrics for AI training, and know how much of their bandwidth a job gets.
 
     FABRIC and TRAFFIC are a shipped name (netplan list), a YAML file, a saved .json fabric, or - for
     standard input.
@@ -95,7 +95,7 @@ def cli() -> None:
     Examples:
       netplan demo
       netplan compare baidu-10k all-reduce-16gib-random --routing ecmp,spray
-    """
+    """  # noqa: D301 -- click wants the control character
 
 
 def main() -> NoReturn:

@@ -163,11 +163,11 @@ def template(kind: str, name: str, given: dict[str, Any]) -> str:
         "follows from the others: delete the # to set it. Remarks begin with # and a space.",
         f"All keys: netplan explain {kind}, netplan schema fabric. What comes out: netplan show FILE.",
     ]
-    if kind in ("leaf-spine", "metro") or live.get("tiers") == _TWO:
+    if kind == "metro" or live.get("tiers") == _TWO:
         head.append(
             "Keys that only fabrics of three tiers have (pod, core, a spine's uplinks) are not listed here."
         )
-    tiers = _TWO if kind in ("leaf-spine", "metro") else live.get("tiers", _THREE)
+    tiers = _TWO if kind == "metro" else live.get("tiers", _THREE)
     return commented_spec(kind, live, _shown(live, fabric), head=head, tiers=tiers)
 
 
@@ -205,7 +205,9 @@ def _tree(kind: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
         "leaf": {"oversubscription": 1},
     }
     if tiers == _THREE:
-        live |= {"pod": {"by": "block"}, "spine": {"oversubscription": 1}, "core": {"domains": 1}}
+        if kind == "rail-optimized":
+            live["pod"] = {"by": "block"}
+        live |= {"spine": {"oversubscription": 1}, "core": {"radix": radix}}
     else:
         live["spine"] = {"radix": radix}
     live["cables"] = {"leaf_spine": "30 m"}
@@ -349,6 +351,7 @@ def _shown(live: dict[str, Any], fabric: Fabric) -> dict[str, str]:
         site = live["sites"][0]["fabric"]
         inner = _shown(site, _build(site))
         shown |= {f"sites[].fabric.{path}": text for path, text in inner.items()}
+        shown["sites[].fabric.latency"] = ""  # the domain's own count
         links = int((fabric.links.kind == LINK_KINDS.index("inter_site")).sum()) // 2
         shown["spans"] = f"[{{a: north, b: south, length: {_DISTANCE}, links: {links}}}]"
     elif kind == "custom":
@@ -367,6 +370,7 @@ def _tree_sizes(spec: LeafSpineSpec | ClosSpec | RailOptimizedSpec, fabric: Fabr
     import numpy as np
     from pydantic import TypeAdapter
 
+    from netplan.spec.fabric import SpineSpec
     from netplan.spec.quantity import Rate
     from netplan.topology.sizes import split_leaf, split_spine
 
@@ -386,7 +390,7 @@ def _tree_sizes(spec: LeafSpineSpec | ClosSpec | RailOptimizedSpec, fabric: Fabr
         # Refused where one leaf holds everything: spines would join nothing.
         "spine.count": str(structure.spines) if structure.spines else "",
     }
-    if structure.cores_per_group:
+    if isinstance(spec.spine, SpineSpec) and structure.cores_per_group:
         spine = split_spine(spec.spine, spec.radix, leaf.up_rate, spec.name)
         shown |= {
             "spine.downlinks": str(spine.down),

@@ -116,6 +116,13 @@ def traffic_sets(
     return sets
 
 
+def check_polarized(routings: Sequence[str], *, polarized: bool) -> None:
+    """Refuse ``--polarized`` where no scheme hashes 5-tuples: it would change nothing."""
+    if polarized and "ecmp" not in routings:
+        message = "--polarized concerns ecmp only, which is not among the routings"
+        raise click.UsageError(message)
+
+
 def routing_options(*, polarized: bool, mtu: int | None) -> dict[str, Any]:
     """Return the keyword arguments that `netplan.api` takes for routing options."""
     options: dict[str, Any] = {"polarized": polarized}

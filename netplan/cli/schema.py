@@ -13,7 +13,7 @@ from netplan.cli import options
 @click.argument("kind", type=click.Choice(["fabric", "traffic"]))
 @click.option("-o", "--output", type=click.Path(), help="Write here instead of to standard output.")
 def command(kind: str, *, output: str | None) -> None:
-    r"""Print the JSON Schema of fabric or traffic specs.
+    """Print the JSON Schema of fabric or traffic specs.
 
     An editor with a YAML language server completes and checks a spec whose first line is
     "# yaml-language-server: $schema=fabric.schema.json".
@@ -22,7 +22,7 @@ def command(kind: str, *, output: str | None) -> None:
     Examples:
       netplan schema fabric -o fabric.schema.json
       netplan schema traffic
-    """
+    """  # noqa: D301 -- click wants the control character
     from netplan.spec.fabric import FABRIC_SPEC
     from netplan.spec.schema import json_schema
     from netplan.spec.traffic import TRAFFIC_SPEC

@@ -17,13 +17,13 @@ from netplan.cli import options
 def command(
     fabric: str, *, save: str | None, overrides: tuple[str, ...], form: str, output: str | None
 ) -> None:
-    r"""Show counts per tier, ports, oversubscription, bisection, rails, planes and sites of FABRIC.
+    """Show counts per tier, ports, oversubscription, bisection, rails, planes and sites of FABRIC.
 
     \b
     Examples:
       netplan show superpod-b200-64su
       netplan show my-fabric.yaml --set leaf.oversubscription=2 --format json
-    """
+    """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.fabric.convert import save_fabric
     from netplan.fabric.measures import measure

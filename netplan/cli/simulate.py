@@ -44,17 +44,18 @@ def command(
     output: str | None,
     verbose: bool,
 ) -> None:
-    r"""Run TRAFFIC on FABRIC and say how long it takes, with what efficiency, and what holds it back.
+    """Run TRAFFIC on FABRIC and say how long it takes, with what efficiency, and what holds it back.
 
     \b
     Examples:
       netplan simulate superpod-b200-4su all-reduce-1gib --routing ecmp --placement random
       netplan simulate metro-30km-2site all-reduce-1gib --size 16GiB --by site --format json
-    """
+    """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.report.results import flow_table, result_tables
     from netplan.report.tables import render_tables
 
+    options.check_polarized([routing], polarized=polarized)
     fabric_sets, traffic_sets = options.split_sets(overrides)
     built = api.load_fabric(fabric, overrides=fabric_sets)
     sets = options.traffic_sets(

@@ -288,7 +288,7 @@ class FabricBuilder:
             scale_up_rate=np.concatenate(self._scale_up) if self._scale_up else np.empty(0),
             site_names=site_names,
             structure=structure,
-            spec=None if spec is None else spec.model_dump(mode="json"),
+            spec=None if spec is None else spec.model_dump(mode="json", exclude_unset=True),
             switch_latency=None if spec is None else spec.latency.switch,
             endpoint_latency=None if spec is None else spec.latency.endpoint,
         )

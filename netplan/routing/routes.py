@@ -88,7 +88,7 @@ class Routes:
     resource: NDArray[np.int64]
     """(nnz,) resources of each path, each at most once a path."""
     share: NDArray[np.float64]
-    """(nnz,) share of the path's bytes that crosses the resource; of a trunk, the shares of its links together."""
+    """(nnz,) share of the path's bytes that crosses the resource (all links of a trunk together)."""
     trunk_ptr: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     """(n_trunks + 1,) CSR row pointer of `trunk_link`."""
     trunk_link: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))

@@ -53,6 +53,13 @@ def _no_length(path: tuple[str | int, ...], a: str, b: str) -> Refusal:
     return Refusal(f"the distance between {a} and {b} is not known", path=path, hint=hint)
 
 
+def _unused(part: SpecModel, path: str, names: Iterable[str], why: str) -> Iterator[Refusal]:
+    """Refuse each of ``names`` that was given in ``part``: it would change nothing."""
+    for name in names:
+        if name in part.model_fields_set:
+            yield Refusal(f"is not used: {why}", path=f"{path}.{name}" if path else name, hint="leave it out")
+
+
 class HostsSpec(SpecModel):
     """The hosts of a fabric, all alike."""
 
@@ -73,6 +80,12 @@ class HostsSpec(SpecModel):
         return self.gpus if self.nics is None else self.nics
 
 
+def _ratio_beside_counts(tier: LeafSpec | SpineSpec) -> Iterator[Refusal]:
+    """Refuse an oversubscription that both counts overrule."""
+    if tier.downlinks is not None and tier.uplinks is not None:
+        yield from _unused(tier, "", ["oversubscription"], "downlinks and uplinks are both given")
+
+
 class LeafSpec(SpecModel):
     """The leaf tier. What is omitted follows from the radix and the oversubscription."""
 
@@ -89,14 +102,25 @@ class LeafSpec(SpecModel):
     uplink_speed: PositiveRate | None = None
     """Line rate towards the spines; the NIC speed times the breakout when omitted."""
 
+    @model_validator(mode="after")
+    def _ratio_or_both_counts(self) -> Self:
+        """Refuse a ratio beside the two counts that it would follow from."""
+        _refuse(_ratio_beside_counts(self))
+        return self
 
-class SpineSpec(SpecModel):
-    """The spine tier."""
+
+class TwoTierSpineSpec(SpecModel):
+    """The spine tier under no other."""
 
     radix: Count | None = None
     """Ports at the speed used; the fabric's ``radix`` when omitted."""
     count: Count | None = None
     """Spines of each pod; the smallest number that gives equal bundles when omitted."""
+
+
+class SpineSpec(TwoTierSpineSpec):
+    """The spine tier, with or without cores above it."""
+
     downlinks: Count | None = None
     """Three tiers: ports towards the leaves."""
     uplinks: Count | None = None
@@ -105,6 +129,12 @@ class SpineSpec(SpecModel):
     """Three tiers: downlink over uplink bandwidth. Not used when both counts are given."""
     uplink_speed: PositiveRate | None = None
     """Three tiers: line rate towards the cores; the leaf's uplink speed when omitted."""
+
+    @model_validator(mode="after")
+    def _ratio_or_both_counts(self) -> Self:
+        """Refuse a ratio beside the two counts that it would follow from."""
+        _refuse(_ratio_beside_counts(self))
+        return self
 
 
 class CoreSpec(SpecModel):
@@ -123,19 +153,34 @@ class PodSpec(SpecModel):
 
     leaves: Count | None = None
     """Leaves of each pod; as many as a spine's downlinks when omitted."""
+
+
+class RailPodSpec(PodSpec):
+    """How leaves are grouped under spines in a three-tier fabric with rails."""
+
     by: Literal["block", "rail"] = "block"
     """``block``: a pod holds all rails of its hosts. ``rail``: a pod holds one rail of many hosts."""
 
 
-class CableLengthsSpec(SpecModel):
+class TwoTierCablesSpec(SpecModel):
     """Typical cable lengths; each adds its propagation delay."""
 
     host_leaf: Length = 3.0
     """Host to leaf."""
     leaf_spine: Length = 30.0
     """Leaf to spine."""
+
+
+class CableLengthsSpec(TwoTierCablesSpec):
+    """Typical cable lengths; each adds its propagation delay."""
+
     spine_core: Length = 100.0
-    """Spine to core."""
+    """Three tiers: spine to core."""
+
+
+class MetroCablesSpec(SpecModel):
+    """Typical lengths of the cables that are no site's own."""
+
     site_metro: Length = 100.0
     """A site's top tier to its metro switches."""
 
@@ -173,9 +218,9 @@ class LeafSpineSpec(FabricSpecBase):
     """Ports of every switch that does not say its own."""
     leaf: LeafSpec = LeafSpec()
     """The leaf tier."""
-    spine: SpineSpec = SpineSpec()
+    spine: TwoTierSpineSpec = TwoTierSpineSpec()
     """The spine tier."""
-    cables: CableLengthsSpec = CableLengthsSpec()
+    cables: TwoTierCablesSpec = TwoTierCablesSpec()
     """Cable lengths."""
 
 
@@ -239,7 +284,7 @@ class RailOptimizedSpec(FabricSpecBase):
     """Ports of every switch that does not say its own."""
     leaf: LeafSpec = LeafSpec()
     """The leaf tier; ``downlinks`` is the hosts that one rail leaf serves."""
-    pod: PodSpec = PodSpec()
+    pod: RailPodSpec = RailPodSpec()
     """Three tiers: how leaves are grouped."""
     spine: SpineSpec = SpineSpec()
     """The spine tier."""
@@ -247,6 +292,21 @@ class RailOptimizedSpec(FabricSpecBase):
     """Three tiers: the core tier."""
     cables: CableLengthsSpec = CableLengthsSpec()
     """Cable lengths."""
+
+    @model_validator(mode="after")
+    def _no_tier_that_is_not_there(self) -> Self:
+        """Refuse what only three tiers use."""
+        if self.tiers == 2:  # noqa: PLR2004 -- tiers
+            why = "tiers = 2"
+            three = ("downlinks", "uplinks", "oversubscription", "uplink_speed")
+            _refuse(
+                [
+                    *_unused(self, "", ["pod", "core"], why),
+                    *_unused(self.spine, "spine", three, why),
+                    *_unused(self.cables, "cables", ["spine_core"], why),
+                ]
+            )
+        return self
 
 
 class CustomSwitchSpec(SpecModel):
@@ -426,7 +486,7 @@ class MetroSpec(FabricSpecBase):
     """The metro tier."""
     spans: tuple[SpanSpec, ...] | None = None
     """Which sites are joined; by ``metro.layout`` when omitted."""
-    cables: CableLengthsSpec = CableLengthsSpec()
+    cables: MetroCablesSpec = MetroCablesSpec()
     """Lengths of the cables between a site's top tier and its metro switches."""
 
     @model_validator(mode="after")
@@ -434,6 +494,9 @@ class MetroSpec(FabricSpecBase):
         """Refuse repeated names, spans to unknown sites and spans whose length is not known."""
         position = {site.name: site.position for site in self.sites}
         refusals = [*_repeated((site.name for site in self.sites), "sites")]
+        for place, site in enumerate(self.sites):
+            why = "latencies of a metro domain are its own"
+            refusals += _unused(site.fabric, f"sites[{place}].fabric", ["latency"], why)
         joined = set()
         for place, span in enumerate(self.spans or ()):
             ends = {"a": span.a, "b": span.b}

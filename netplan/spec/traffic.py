@@ -18,7 +18,7 @@ class PlacementSpec(SpecModel):
     """Which hosts a job gets, and in which order its ranks run over them."""
 
     kind: Literal["packed", "random", "fragmented", "explicit"] = "packed"
-    """``packed``: in order; ``random``: by the seed; ``fragmented``: one host per leaf in turn; ``explicit``."""
+    """``packed``: in order; ``random``: by seed; ``fragmented``: a host per leaf in turn; ``explicit``."""
     hosts: tuple[Name, ...] | None = None
     """``explicit``: names of the hosts, in rank order."""
 

@@ -17,7 +17,7 @@ from netplan.spec.fabric import CoreSpec, PodSpec, SpineSpec
 from netplan.units import format_count, format_rate
 
 if TYPE_CHECKING:
-    from netplan.spec.fabric import HostsSpec, LeafSpec
+    from netplan.spec.fabric import HostsSpec, LeafSpec, TwoTierSpineSpec
 
 #: Refused before any memory is taken: the largest fabric that the columns are meant for.
 MOST_ENDPOINTS = 4_194_304
@@ -253,7 +253,7 @@ def size_two_tiers(
     rails: int | None,
     hosts_per_leaf: int,
     leaf: Split,
-    spine: SpineSpec,
+    spine: TwoTierSpineSpec,
     radix: int,
 ) -> ClosSizes:
     """Find the spines of a two-tier fabric.

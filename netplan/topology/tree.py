@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netplan.fabric import ClosStructure, FabricBuilder
+from netplan.spec.fabric import CableLengthsSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.fabric import Fabric
-    from netplan.spec.fabric import CableLengthsSpec, FabricSpecBase, FatTreeHostsSpec, HostsSpec
+    from netplan.spec.fabric import FabricSpecBase, FatTreeHostsSpec, HostsSpec, TwoTierCablesSpec
     from netplan.topology.sizes import ClosSizes
 
 
@@ -78,7 +79,7 @@ def build_tree(
     nics: int,
     attachment: Attachment,
     sizes: ClosSizes,
-    cables: CableLengthsSpec,
+    cables: TwoTierCablesSpec,
     spec: FabricSpecBase,
 ) -> Fabric:
     """Build the fabric: nodes, cables, endpoints and the structure that paths follow from."""
@@ -153,7 +154,7 @@ def build_tree(
             spine0 + spine,
             core0 + group * per_group + place,
             rate=sizes.spine.up_rate,
-            length=cables.spine_core,
+            length=cables.spine_core if isinstance(cables, CableLengthsSpec) else 0.0,
             kind="spine_core",
         )
     structure = ClosStructure(

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from netplan.traffic.placement import Placement
 
 _LEAVES_OUT = (
-    "NCCL's choice of algorithm and protocol by size (ring, Simple is assumed); chunking and the "
-    "window per channel; alternating rings (NCCL_CROSS_NIC=2)"
+    "NCCL's choice of algorithm and protocol by size (ring, Simple is assumed); chunking; alternating "
+    "rings (NCCL_CROSS_NIC=2)"
 )
 
 

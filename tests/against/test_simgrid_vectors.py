@@ -180,7 +180,8 @@ def test_the_whole_of_simulate(name):
     metres = v["latency_s"] / 5.05e-9
     speed = v["bandwidth_Bps"] * 8 / INFINIBAND
     text = tree_text(v["shape"]).replace("gpus: 1", f"gpus: 1, nic_speed: {speed / 1e9!r}G")
-    lengths = ", ".join(f"{kind}: {metres!r} m" for kind in ("host_leaf", "leaf_spine", "spine_core"))
+    kinds = ("host_leaf", "leaf_spine", "spine_core")[: int(v["shape"][0])]
+    lengths = ", ".join(f"{kind}: {metres!r} m" for kind in kinds)
     fabric = make_fabric(f"{text}cables: {{{lengths}}}\nlatency: {{switch: 0 s, endpoint: 0 s}}\n")
     flows = ", ".join(
         f"{{src: {s}, dst: {d}, size: {size} B}}"

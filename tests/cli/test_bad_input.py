@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 from click.testing import CliRunner, Result
+
 from netplan.cli.main import cli
 
 LEAF_SPINE = """\
@@ -122,7 +123,11 @@ def test_a_bad_custom_fabric_is_refused(files: Path, old: str, new: str, says: s
         ("all-reduce", "allreduce", "all-reduce"),
         ("size: 1 MiB", "size: 1 MiB\nchanels: 2", "channels"),
         ("size: 1 MiB", "size: 1 MiB\nplacement: {kind: explicit}", "list of hosts"),
-        ("size: 1 MiB", "size: 1 MiB\nplacement: {kind: explicit, hosts: [nobody]}", "'nobody' is not a host"),
+        (
+            "size: 1 MiB",
+            "size: 1 MiB\nplacement: {kind: explicit, hosts: [nobody]}",
+            "'nobody' is not a host",
+        ),
     ],
 )
 def test_bad_traffic_is_refused(files: Path, old: str, new: str, says: str) -> None:
@@ -233,3 +238,11 @@ def test_absurd_sizes_are_refused_before_memory_is_taken(files: Path) -> None:
     (files / "f.yaml").write_text("name: f\nkind: fat-tree\nk: 512\n")
     assert run("show", str(files / "f.yaml")).exit_code == 1
     assert time.perf_counter() - begun < 2.0
+
+
+def test_polarized_without_ecmp_is_refused(files: Path) -> None:
+    """An option that would change nothing is wrong usage."""
+    arguments = [str(files / "f.yaml"), str(files / "t.yaml"), "--polarized", "--routing", "spray"]
+    result = run("simulate", *arguments)
+    assert result.exit_code == 2
+    assert "concerns ecmp only" in result.stderr

@@ -79,6 +79,25 @@ def test_multiplicity_by_hand():
     np.testing.assert_allclose(done.first_rate, [2, 2], rtol=1e-12)
 
 
+def test_flow_overtaken_on_a_full_link_by_hand():
+    """Two flows on a full link change places at one instant: the third follows, though the link stays full.
+
+    System, links L 3, A 1.25, B 2.5, C 0.5, D 0.8:
+    g + h1 + h2 <= 3,  h1 + 4 y <= 1.25,  h2 + 5 w <= 2.5,  w + 3 z <= 0.5,  w + x <= 0.8
+    By hand, y and z not begun: w = x = 0.4 (D), h2 = 2.5 - 2 = 0.5 (B), g = h1 = 1.25 (L).
+    At t = 1 x ends, y and z begin: w = z = 0.125 (C), h1 = y = 0.25 (A), h2 may rise to 1.875 (B), so
+    g = h2 = (3 - 0.25) / 2 = 1.375 (L). If g stayed at 1.25, h2 would fill L at 1.5, faster than g.
+    g has 1.25 + 1.375 bytes: done at t = 2, before all others.
+    """
+    paths = {"g": [0], "h1": [0, 1], "h2": [0, 2], "w": [2, 3, 4], "x": [4], "y": [1], "z": [3]}
+    coefficients = [[1], [1, 1], [1, 1], [5, 1, 1], [1], [4], [3]]
+    s = system([3, 1.25, 2.5, 0.5, 0.8], list(paths.values()), coefficients)
+    done = run(s, [2.625, 9, 9, 9, 0.4, 9, 9], [0, 0, 0, 0, 0, 1, 1])
+    np.testing.assert_allclose(done.first_rate, [1.25, 1.25, 0.5, 0.4, 0.4, 0.25, 0.125], rtol=1e-12)
+    assert done.finish[4] == pytest.approx(1, rel=1e-12)
+    assert done.finish[0] == pytest.approx(2, rel=1e-9)
+
+
 sizes = st.one_of(st.integers(1, 3).map(float), st.floats(0.5, 50))
 starts = st.one_of(st.just(0.0), st.integers(0, 3).map(float), st.floats(0, 20))
 

@@ -128,6 +128,24 @@ def test_equal_parts_and_pools_of_bytes():
     assert slower > 5
 
 
+@pytest.mark.parametrize("scheme", ["ecmp", "spray", "ib-static"])
+def test_pooled_rings(scheme):
+    """Work-conserving QPs in a lockstep phase: the slowest edge's bytes over its QPs' rates together.
+
+    By hand from first rates: passes x S / (rings x channels) over the sum of an edge's QPs; where all
+    QPs of an edge go one way (all but ECMP) equal parts take the same time.
+    """
+    fabric = make_fabric("kind: leaf-spine\nradix: 8\nhosts: {count: 8, gpus: 2}\nspine: {count: 4}")
+    text = "kind: all-reduce\nsize: 1 GB\nqps: 4\nwork_conserving: "
+    pool, parts = (run(fabric, text + word, scheme, seed=2) for word in ("true", "false"))
+    edge = 2 * 15 / 16 * 1e9 / (2 * 2)
+    assert pool.phases[0].network_s == pytest.approx(edge / pool.rate.min(), rel=1e-12)
+    if scheme == "ecmp":
+        assert pool.completion_s < parts.completion_s
+    else:
+        assert pool.completion_s == pytest.approx(parts.completion_s, rel=1e-12)
+
+
 def test_scale_up_may_decide():
     """One NIC's share is small, NVLink slow: the busy time of the scale-up domain is the completion time.
 
