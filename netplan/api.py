@@ -133,7 +133,7 @@ def simulate(
     progress
         Called now and then with (phase, finished messages, all messages).
     **options
-        ``polarized``, ``reevaluations`` (see `RoutingOptions`), ``mtu``.
+        ``polarized``, ``flowlets``, ``reevaluations`` (see `RoutingOptions`), ``mtu``.
 
     Returns
     -------

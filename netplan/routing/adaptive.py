@@ -1,17 +1,22 @@
-"""Adaptive routing: a flow takes the least-loaded of its equal-cost paths.
+"""Adaptive routing: what a NIC sends takes the least-loaded of its equal-cost paths.
 
-Flows are placed in arrival order; each takes the path whose busiest link is least utilised,
-counting every flow already placed at the rate it would have alone. After all have started, the
-flows on overloaded paths look again, ``reevaluations`` times (default 8), as they do in switches
-that decide per flowlet or per packet. Utilisation is known exactly, at both ends of the fabric
-and without delay: real switches know their own queues and, at best, hints about the far ones. A
-flow stays whole; a fabric that spreads single packets is nearer to `spray`.
+A flow is split into flowlets, none of which is more than 1/``flowlets`` (default 1/4) of its
+NIC's line rate: four for a NIC's only flow, two for each of two channels, one for the many flows
+of an all-to-all. Flowlets are placed in arrival order; each takes the path whose busiest link is
+least utilised, counting every flowlet already placed at the rate it would have alone. After all
+have started, those on overloaded paths look again, ``reevaluations`` times (default 4).
+
+Idealised: utilisation is known exactly, at both ends of the fabric and without delay (real
+switches know their own queues and, at best, hints about the far ones), and a flow keeps its
+flowlets equal. On three tiers cores are looked at above the four best spines only. Switches that
+decide packet by packet split finer, and are nearer to `spray`.
 
 ``ib-adaptive`` is the same on InfiniBand packets and latencies.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,21 +26,23 @@ from netplan.kernels.least_loaded import place_on_clos, place_on_graph
 from netplan.kernels.walk import join_hops, switch_graph
 from netplan.routing.clos_paths import refuse_other_domain
 from netplan.routing.registry import routing_scheme
-from netplan.routing.routes import refuse_unreachable, single_paths
+from netplan.routing.routes import Routes, refuse_unreachable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.fabric import ClosStructure, Fabric
-    from netplan.routing.routes import FlowTable, Routes, RoutingOptions
+    from netplan.routing.routes import FlowTable, RoutingOptions
 
-_SUMMARY = "each flow takes the least-loaded of its equal-cost paths, in arrival order, and looks again later"
-_LEAVES_OUT = "delayed and partial knowledge of load; splitting a flow over paths (see spray); reordering"
+_SUMMARY = (
+    "parts of each flow take the least-loaded of its equal-cost paths, in arrival order, and look again later"
+)
+_LEAVES_OUT = "delayed and partial knowledge of load; moving bytes between the parts of a flow; reordering"
 
 
 @routing_scheme("adaptive", summary=_SUMMARY, leaves_out=_LEAVES_OUT, uses_seed=True)
 def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
-    """Place every flow on its least-loaded path."""
+    """Place every flow on its least-loaded paths."""
     return _route("adaptive", fabric, flows, options)
 
 
@@ -47,22 +54,102 @@ def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     uses_seed=True,
 )
 def route_infiniband(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
-    """Place every flow on its least-loaded path."""
+    """Place every flow on its least-loaded paths."""
     return _route("ib-adaptive", fabric, flows, options)
 
 
+@dataclass(frozen=True, eq=False)
+class Flowlets:
+    """What is placed as a whole."""
+
+    src: NDArray[np.int32]
+    """(n,) endpoint that sends."""
+    dst: NDArray[np.int32]
+    """(n,) endpoint that receives."""
+    rate: NDArray[np.float64]
+    """(n,) rate that it would have alone [bytes/s]."""
+    key: NDArray[np.uint64]
+    """(n,) word that decides among equal paths."""
+
+
+def split_flows(
+    fabric: Fabric, flows: FlowTable, options: RoutingOptions
+) -> tuple[Flowlets, NDArray[np.int64]]:
+    """Split flows into the parts that are placed as a whole.
+
+    Returns
+    -------
+    flowlets
+        The parts, flow by flow in arrival order.
+    owner : (n_flowlets,) int64
+        The flow of each.
+    """
+    sent = np.bincount(flows.src, minlength=fabric.n_endpoints)[flows.src]
+    parts = -(-options.flowlets // np.maximum(sent, 1))
+    owner = np.repeat(np.arange(len(flows)), parts)
+    number = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
+    src, dst = flows.src[owner], flows.dst[owner]
+    rate = (flows.lone_rates(fabric.endpoint_rate) / parts)[owner]
+    return Flowlets(src, dst, rate, mix(options.seed, src, dst, flows.channel[owner], number)), owner
+
+
 def _route(scheme: str, fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
-    """Place all flows, by arithmetic where the fabric has a structure."""
+    """Place all flowlets, by arithmetic where the fabric has a structure, and put flows together again."""
+    flowlets, owner = split_flows(fabric, flows, options)
     place = placed_on_structure if fabric.structure is not None else placed_on_graph
-    path_ptr, link = place(fabric, flows, options)
-    weight = np.full(len(flows), float(flows.qps))
-    return single_paths(scheme, fabric, len(flows), weight, path_ptr, link)
+    path_ptr, link = place(fabric, flowlets, options.reevaluations)
+    path_ptr, link, share = together(len(flows), len(fabric.links), owner, path_ptr, link)
+    return Routes(
+        scheme=scheme,
+        n_links=len(fabric.links),
+        flow_ptr=np.arange(len(flows) + 1, dtype=np.int64),
+        weight=np.full(len(flows), float(flows.qps)),
+        path_ptr=path_ptr,
+        resource=link,
+        share=share,
+    )
+
+
+def together(
+    n_flows: int,
+    n_links: int,
+    owner: NDArray[np.int64],
+    path_ptr: NDArray[np.int64],
+    link: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Join the paths of each flow's flowlets.
+
+    Parameters
+    ----------
+    n_flows, n_links
+        How many there are.
+    owner : (n_flowlets,) int64
+        Flow of each flowlet, ascending.
+    path_ptr, link
+        CSR of the flowlets' links.
+
+    Returns
+    -------
+    path_ptr, link, share
+        CSR of one path per flow, with the share of its flowlets that crosses each link.
+    """
+    parts = np.bincount(owner, minlength=n_flows)
+    flow = np.repeat(owner, np.diff(path_ptr))
+    _, first, entry = np.unique(flow * n_links + link, return_index=True, return_inverse=True)
+    share = np.bincount(entry, 1.0 / parts[flow]).astype(np.float64)
+    is_last = np.zeros(len(link), bool)
+    is_last[path_ptr[1:] - 1] = True
+    # Flow by flow, links in the order of the first flowlet that takes them, the destination's cable last.
+    order = np.lexsort((first, is_last[first], flow[first]))
+    counts = np.bincount(flow[first], minlength=n_flows)
+    joined = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return joined, link[first[order]], share[order]
 
 
 def placed_on_structure(
-    fabric: Fabric, flows: FlowTable, options: RoutingOptions
+    fabric: Fabric, flows: Flowlets, reevaluations: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Place all flows on a folded Clos; return paths as CSR."""
+    """Place all flowlets on a folded Clos; return paths as CSR."""
     s = fabric.structure
     assert s is not None
     src_leaf, dst_leaf = (
@@ -76,10 +163,10 @@ def placed_on_structure(
         dst_leaf,
         pod,
         _numbers(s),
-        flows.lone_rates(fabric.endpoint_rate),
+        flows.rate,
         1.0 / fabric.links.capacity,
-        _keys(flows, options),
-        options.reevaluations,
+        flows.key,
+        reevaluations,
     )
     used = inner >= 0
     length = used.sum(axis=1)
@@ -89,9 +176,9 @@ def placed_on_structure(
 
 
 def placed_on_graph(
-    fabric: Fabric, flows: FlowTable, options: RoutingOptions
+    fabric: Fabric, flows: Flowlets, reevaluations: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Place all flows on any fabric; return paths as CSR."""
+    """Place all flowlets on any fabric; return paths as CSR."""
     links, leaf = fabric.links, fabric.endpoints.leaf.astype(np.int64)
     ptr, link = switch_graph(fabric.nodes.tier, fabric.out_ptr, fabric.out_link, links.dst, links.src)
     hops, length, lost = place_on_graph(
@@ -100,10 +187,10 @@ def placed_on_graph(
         links.dst,
         leaf[flows.src],
         leaf[flows.dst],
-        flows.lone_rates(fabric.endpoint_rate),
+        flows.rate,
         1.0 / links.capacity,
-        _keys(flows, options),
-        options.reevaluations,
+        flows.key,
+        reevaluations,
     )
     if lost >= 0:
         refuse_unreachable(fabric, int(flows.src[lost]), int(flows.dst[lost]))
@@ -115,8 +202,3 @@ def _numbers(s: ClosStructure) -> NDArray[np.int64]:
     return np.array(
         [s.uplinks, s.spines, s.spine_uplinks, s.cores_per_group, s.leaf_cable, s.spine_cable], np.int64
     )
-
-
-def _keys(flows: FlowTable, options: RoutingOptions) -> NDArray[np.uint64]:
-    """Return the word that decides among equal paths."""
-    return mix(options.seed, flows.src, flows.dst, flows.channel)

@@ -64,8 +64,10 @@ class RoutingOptions:
     """Seeds the switches' hash functions and random forwarding tables."""
     polarized: bool = False
     """All switches share one hash seed: the paths chosen at successive tiers are correlated."""
-    reevaluations: int = 8
-    """``adaptive``: how often a flow on an overloaded path looks for a better one."""
+    flowlets: int = 4
+    """``adaptive``: no part of a flow placed as a whole is more than 1/flowlets of its NIC's rate."""
+    reevaluations: int = 4
+    """``adaptive``: how often a part on an overloaded path looks for a better one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,6 +76,8 @@ def check_routes(fabric: Fabric, flows: FlowTable, routes: Routes, *, are_shorte
     if not routes.n_trunks:
         inside = np.ones(len(routes.resource) - 1, bool)
         inside[routes.path_ptr[1:-1] - 1] = False
+        whole = np.minimum.reduceat(routes.share, routes.path_ptr[:-1]) == 1
+        inside &= np.repeat(whole, np.diff(routes.path_ptr))[:-1]
         touch = links.dst[routes.resource[:-1]] == links.src[routes.resource[1:]]
         assert touch[inside].all(), "a path has a gap"
 

@@ -29,8 +29,9 @@ def test_from_60_to_95_percent(fabric, offered):
     """Non-blocking fabrics of 64-port switches: spraying reaches 100 %, adaptive routing at least 95 %.
 
     By hand: a leaf of d downlinks and d uplinks sends and receives at most d NICs' line rates, spread
-    evenly: no trunk is over its capacity, so every NIC runs at line rate. Adaptive routing keeps flows
-    whole and decides greedily, so some pairs stay on one link; 0.95 is the figure that is claimed for it.
+    evenly: no trunk is over its capacity, so every NIC runs at line rate. Adaptive routing keeps
+    quarters of a NIC's rate whole and decides greedily, so some links are overloaded; 0.95 is the figure
+    that is claimed for it.
     One QP a flow hashed collides: below 0.65 where all flows cross (the "60 %").
     """
     built = make_fabric(NON_BLOCKING[fabric])
@@ -44,12 +45,12 @@ def test_from_60_to_95_percent(fabric, offered):
             assert run(built, demand, "ecmp", seed=seed).efficiency.mean_flow < 0.65
 
 
-@pytest.mark.parametrize("k", [8, 16])
+@pytest.mark.parametrize("k", [4, 8, 16, 32])
 def test_adaptive_on_narrow_trees(k):
-    """Fat-trees of few ports, single cables: whole flows fit worse, but far better than hashed ones.
+    """Fat-trees of few ports, single cables, where a flow has few paths: 0.95 holds there as well.
 
-    Measured on such a fabric (Geoffray & Hoefler, HOTI'08, 32 ports): 0.77 adaptive against 0.38 static.
-    netplan's adaptive routing knows all loads without delay, so it has to lie above, and below spraying's 1.
+    Measured with adaptive routing that probes (Geoffray & Hoefler, HOTI'08, 32 ports): 0.77, against 0.38
+    static. netplan's knows all loads without delay, so it has to lie above, and not above spraying's 1.
     """
     fabric = make_fabric(f"kind: fat-tree\nk: {k}")
     for seed in range(4):
@@ -57,7 +58,7 @@ def test_adaptive_on_narrow_trees(k):
         hashed = first_rates(fabric, demand, "ecmp", seed=seed).flow.mean()
         adaptive = first_rates(fabric, demand, "adaptive", seed=seed).flow.mean()
         assert hashed + 0.3 < adaptive
-        assert 0.77 < adaptive <= 1
+        assert 0.95 <= adaptive <= 1
 
 
 @pytest.mark.parametrize("ratio", [2, 4, 8])

@@ -11,7 +11,7 @@ from netplan.errors import ModelRangeError, RoutingError
 from netplan.kernels.hashing import mix
 from netplan.kernels.max_min import solve_max_min
 from netplan.routing import RoutingOptions, route_flows, spray
-from netplan.routing.adaptive import placed_on_graph, placed_on_structure
+from netplan.routing.adaptive import placed_on_graph, placed_on_structure, split_flows, together
 from netplan.routing.ecmp import five_tuple_keys
 from netplan.routing.hashed import hashed_paths, switch_seeds
 from netplan.routing.ib_static import balanced_up_down_paths
@@ -90,6 +90,27 @@ def test_spray_over_trunks_is_spray_over_links(fabric, seed):
     )
 
 
+def placed_rates(fabric, flows, options, place):
+    """Rates of flows over 400G, their flowlets placed by ``place``."""
+    flowlets, owner = split_flows(fabric, flows, options)
+    path_ptr, link = place(fabric, flowlets, options.reevaluations)
+    path_ptr, link, share = together(len(flows), len(fabric.links), owner, path_ptr, link)
+    return solve_max_min(fabric.links.capacity, path_ptr, link, share).rate / 50e9
+
+
+def test_flowlets_by_hand():
+    """NIC 0 sends two flows, NIC 1 one, and flowlets = 4: two flowlets each of the first, four of the other.
+
+    None is more than a quarter of 50 GB/s; together they are the flows.
+    """
+    fabric = one_leaf()
+    flows = make_flows([0, 0, 1], [3, 2, 2])
+    flowlets, owner = split_flows(fabric, flows, RoutingOptions(flowlets=4))
+    assert owner.tolist() == [0, 0, 1, 1, 2, 2, 2, 2]
+    assert flowlets.rate.max() <= 12.5e9
+    np.testing.assert_allclose(np.bincount(owner, flowlets.rate), flows.lone_rates(fabric.endpoint_rate))
+
+
 @pytest.mark.parametrize("name", LARGE)
 def test_adaptive_by_arithmetic_and_by_search(name):
     """Two greedy placements with other orders among equals: legal paths, the same quality.
@@ -102,9 +123,7 @@ def test_adaptive_by_arithmetic_and_by_search(name):
         demand = make_demand(fabric, "kind: permutation\nsize: 1 MiB", seed=seed)
         flows, options = make_flows(demand.src, demand.dst), RoutingOptions(seed=seed)
         for word, place in (("structure", placed_on_structure), ("graph", placed_on_graph)):
-            path_ptr, link = place(fabric, flows, options)
-            found = solve_max_min(fabric.links.capacity, path_ptr, link).rate / 50e9
-            means[word].append(float(found.mean()))
+            means[word].append(float(placed_rates(fabric, flows, options, place).mean()))
     assert np.mean(means["structure"]) == pytest.approx(np.mean(means["graph"]), abs=0.02)
     assert min(*means["structure"], *means["graph"]) > 0.8
 
@@ -121,9 +140,9 @@ def test_looking_again_helps():
         found = []
         for seed in range(10):
             demand = make_demand(fabric, "kind: permutation\nsize: 1 MiB\ncross_leaf: true", seed=seed)
-            options = RoutingOptions(seed=seed, reevaluations=looks)
-            path_ptr, link = placed_on_structure(fabric, make_flows(demand.src, demand.dst), options)
-            found.append(solve_max_min(fabric.links.capacity, path_ptr, link).rate.mean() / 50e9)
+            options = RoutingOptions(seed=seed, reevaluations=looks, flowlets=1)
+            flows = make_flows(demand.src, demand.dst)
+            found.append(placed_rates(fabric, flows, options, placed_on_structure).mean())
         means.append(np.mean(found))
     assert means[0] < means[2]
     assert means[0] - 0.005 < means[1] < means[2] + 0.005

@@ -1,6 +1,7 @@
 """A key that a family would not use is refused, not ignored (nobody's number is changed silently)."""
 
 import pytest
+
 from netplan.errors import SpecError
 from netplan.spec.fabric import FABRIC_SPEC
 from netplan.spec.text import parse_yaml
