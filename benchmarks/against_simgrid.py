@@ -53,6 +53,7 @@ def main() -> None:
     )
     parser.add_argument("--sizes", default="256,1024,4096,16384")
     parser.add_argument("--peer-python", default="/usr/bin/python3")
+    parser.add_argument("--no-growth", action="store_true", help="leave out the second table")
     arguments = parser.parse_args()
     run_flows(SHAPES[64], np.roll(np.arange(64), -1), np.full(64, 1e6))  # compile, or load from the cache
 
@@ -68,6 +69,8 @@ def main() -> None:
             a, b = theirs["build_cpu_s"] + theirs["solve_cpu_s"], ours.build_s + ours.solve_s
             print(f"{n:>7,} {pattern:<18} {a:>14.4f} {b:>14.4f} {a / b:>7.1f} {difference:>17.1e}")
 
+    if arguments.no_growth:
+        return
     print(f"\n{'hosts':>7} {'pattern':<18} {'build CPU s':>12} {'route + run CPU s':>18}")
     total: dict[tuple[str, int], float] = {}
     for n in (1024, 4096, 16384, 65536, 131072):
