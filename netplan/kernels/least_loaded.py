@@ -12,14 +12,12 @@ import numpy as np
 from numba import njit
 
 from netplan.kernels.hashing import choose_one
-from netplan.kernels.walk import breadth_first
+from netplan.kernels.walk import UNREACHED, breadth_first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.kernels.arrays import Floats, Ints, Ints16, Ints32, Words
-
-_UNREACHED = np.int32(1 << 30)
 
 #: On three tiers, cores are looked at above so many of the best spines. Trying all 32 of a 64-port tree takes
 #: three times as long, and changes mean rates of random permutations by less than 0.002.
@@ -205,13 +203,13 @@ def _distance_table(ptr: Ints, link: Ints, link_dst: Ints32, targets: Ints) -> I
     """Hops from every node to each target; the largest int16 where there is no path."""
     n_nodes = len(ptr) - 1
     table = np.full((len(targets), n_nodes), np.iinfo(np.int16).max, np.int16)
-    distance = np.full(n_nodes, _UNREACHED, np.int32)
+    distance = np.full(n_nodes, UNREACHED, np.int32)
     queue = np.empty(n_nodes, np.int64)
     for t in range(len(targets)):
         reached = breadth_first(ptr, link, link_dst, targets[t], distance, queue)
         for q in range(reached):
             table[t, queue[q]] = distance[queue[q]]
-            distance[queue[q]] = _UNREACHED
+            distance[queue[q]] = UNREACHED
     return table
 
 

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from netplan.kernels.walk import breadth_first
+from netplan.kernels.walk import UNREACHED, breadth_first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.kernels.arrays import Floats, Ints, Ints32
-
-_UNREACHED = np.int32(1 << 30)
 
 
 def count_shares(
@@ -81,7 +79,7 @@ def _shares(
 ) -> int:
     """Advance ``place`` by each pair's number of links, writing them when filling; return a lost pair."""
     n_nodes = len(ptr) - 1
-    distance = np.full(n_nodes, _UNREACHED, np.int32)
+    distance = np.full(n_nodes, UNREACHED, np.int32)
     queue = np.empty(n_nodes, np.int64)
     paths = np.zeros(n_nodes)
     part = np.zeros(n_nodes)
@@ -92,7 +90,7 @@ def _shares(
     for pair in range(len(from_leaf)):
         if to_leaf[pair] != here:
             for q in range(reached):
-                distance[queue[q]] = _UNREACHED
+                distance[queue[q]] = UNREACHED
             here = to_leaf[pair]
             reached = breadth_first(ptr, link, link_dst, here, distance, queue)
             paths[here] = 1.0
@@ -104,7 +102,7 @@ def _shares(
                     if distance[other] == distance[node] - 1:
                         paths[node] += paths[other]
         start = from_leaf[pair]
-        if distance[start] == _UNREACHED:
+        if distance[start] == UNREACHED:
             return pair
         ahead[0] = start
         part[start] = 1.0

@@ -8,14 +8,12 @@ import numpy as np
 from numba import njit
 
 from netplan.kernels.hashing import choose_one
-from netplan.kernels.walk import join_hops
+from netplan.kernels.walk import UNREACHED, join_hops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.kernels.arrays import Ints, Ints32
-
-_UNREACHED = np.int32(1 << 30)
 
 
 def up_down_paths(
@@ -93,7 +91,7 @@ def _down_distances(
         head += 1
         for e in range(ptr[node], ptr[node + 1]):
             above = link_dst[link[e]]
-            if rank[above] > rank[node] and distance[above] == _UNREACHED:
+            if rank[above] > rank[node] and distance[above] == UNREACHED:
                 distance[above] = distance[node] + 1
                 queue[tail] = above
                 tail += 1
@@ -111,10 +109,10 @@ def _up_distances(
     for i in range(len(by_rank) - 1, -1, -1):
         node = by_rank[i]
         total[node] = down[node]
-        if down[node] == _UNREACHED:
+        if down[node] == UNREACHED:
             for e in range(ptr[node], ptr[node + 1]):
                 above = link_dst[link[e]]
-                if rank[above] > rank[node] and total[above] != _UNREACHED:
+                if rank[above] > rank[node] and total[above] != UNREACHED:
                     total[node] = min(total[node], total[above] + 1)
 
 
@@ -135,8 +133,8 @@ def _lay_and_follow(
     n = len(src_leaf)
     hops = np.full((n, width), -1, np.int64)
     length = np.zeros(n, np.int64)
-    down = np.full(n_nodes, _UNREACHED, np.int32)
-    total = np.full(n_nodes, _UNREACHED, np.int32)
+    down = np.full(n_nodes, UNREACHED, np.int32)
+    total = np.full(n_nodes, UNREACHED, np.int32)
     queue = np.empty(n_nodes, np.int64)
     forward = np.full(n_nodes, -1, np.int64)
     used = np.zeros(len(link_dst), np.int64)
@@ -144,16 +142,16 @@ def _lay_and_follow(
     here = -1
     for endpoint in range(len(leaf)):
         if leaf[endpoint] != here:
-            down[:] = _UNREACHED
+            down[:] = UNREACHED
             here = leaf[endpoint]
             _down_distances(ptr, link, link_dst, rank, here, down, queue)
             _up_distances(ptr, link, link_dst, by_rank, rank, down, total)
         for i in range(n_nodes):
             node = by_rank[i]
             forward[node] = -1
-            if node == here or total[node] == _UNREACHED:
+            if node == here or total[node] == UNREACHED:
                 continue
-            goes_down = down[node] != _UNREACHED
+            goes_down = down[node] != UNREACHED
             best = np.int64(1) << 62
             for e in range(ptr[node], ptr[node + 1]):
                 other = link_dst[link[e]]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from netplan.kernels.arrays import Ints, Ints32, Words
 
-_UNREACHED = np.int32(1 << 30)
+#: Distance of a node that no path reaches: more than any that is reached.
+UNREACHED = np.int32(1 << 30)
 
 
 def walk_hashed(
@@ -153,7 +154,7 @@ def join_hops(
 
 @njit(cache=True)
 def breadth_first(ptr: Ints, link: Ints, link_dst: Ints32, target: int, distance: Ints32, queue: Ints) -> int:
-    """Fill ``distance`` (all `_UNREACHED` before) with hops to ``target``.
+    """Fill ``distance`` (all `UNREACHED` before) with hops to ``target``.
 
     Returns how many nodes were reached; ``queue`` then lists them by distance. Links are
     traversed backwards: link ``l ^ 1`` is the other direction of ``l``.
@@ -166,7 +167,7 @@ def breadth_first(ptr: Ints, link: Ints, link_dst: Ints32, target: int, distance
         head += 1
         for e in range(ptr[node], ptr[node + 1]):
             other = link_dst[link[e]]
-            if distance[other] == _UNREACHED:
+            if distance[other] == UNREACHED:
                 distance[other] = distance[node] + 1
                 queue[tail] = other
                 tail += 1
@@ -193,18 +194,18 @@ def _walk_rows(
     n = len(src_leaf)
     hops = np.full((n, width), -1, np.int64)
     length = np.zeros(n, np.int64)
-    distance = np.full(n_nodes, _UNREACHED, np.int32)
+    distance = np.full(n_nodes, UNREACHED, np.int32)
     queue = np.empty(n_nodes, np.int64)
     reached = 0
     here = -1
     for row in order:
         if dst_leaf[row] != here:
             for q in range(reached):
-                distance[queue[q]] = _UNREACHED
+                distance[queue[q]] = UNREACHED
             here = dst_leaf[row]
             reached = breadth_first(ptr, link, link_dst, here, distance, queue)
         node = src_leaf[row]
-        if distance[node] == _UNREACHED:
+        if distance[node] == UNREACHED:
             return hops, length, row
         length[row] = distance[node]
         if distance[node] > width:

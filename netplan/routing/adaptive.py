@@ -23,10 +23,11 @@ import numpy as np
 
 from netplan.kernels.hashing import mix
 from netplan.kernels.least_loaded import place_on_clos, place_on_graph
-from netplan.kernels.walk import join_hops, switch_graph
+from netplan.kernels.walk import join_hops
 from netplan.routing.clos_paths import refuse_other_domain
 from netplan.routing.registry import routing_scheme
 from netplan.routing.routes import Routes, refuse_unreachable
+from netplan.routing.walked import switch_links
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -180,7 +181,7 @@ def placed_on_graph(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Place all flowlets on any fabric; return paths as CSR."""
     links, leaf = fabric.links, fabric.endpoints.leaf.astype(np.int64)
-    ptr, link = switch_graph(fabric.nodes.tier, fabric.out_ptr, fabric.out_link, links.dst, links.src)
+    ptr, link = switch_links(fabric)
     hops, length, lost = place_on_graph(
         ptr,
         link,

@@ -10,6 +10,7 @@ from netplan.kernels.hashing import choose, mix
 from netplan.kernels.walk import walk_hashed
 from netplan.routing.clos_paths import Choice, clos_paths
 from netplan.routing.routes import refuse_unreachable
+from netplan.routing.walked import walk_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,13 +63,7 @@ def hashed_paths(
 
         return clos_paths(fabric, fabric.structure, src, dst, by_hash)
     path_ptr, link, lost = walk_hashed(
-        fabric.nodes.tier,
-        fabric.out_ptr,
-        fabric.out_link,
-        fabric.links.dst,
-        fabric.links.src,
-        fabric.endpoints.cable,
-        fabric.endpoints.leaf,
+        *walk_columns(fabric),
         np.asarray(src),
         np.asarray(dst),
         key,

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netplan.kernels.up_down import up_down_paths
-from netplan.kernels.walk import switch_graph
 from netplan.routing.clos_paths import Choice, clos_paths
 from netplan.routing.registry import routing_scheme
 from netplan.routing.routes import refuse_unreachable, single_paths
+from netplan.routing.walked import switch_links
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ def balanced_up_down_paths(
         No legal path joins the endpoints of a row.
     """
     links = fabric.links
-    ptr, link = switch_graph(fabric.nodes.tier, fabric.out_ptr, fabric.out_link, links.dst, links.src)
+    ptr, link = switch_links(fabric)
     order = np.lexsort((np.arange(fabric.n_nodes), fabric.nodes.tier))
     rank = np.empty(fabric.n_nodes, np.int64)
     rank[order] = np.arange(fabric.n_nodes)

@@ -17,6 +17,7 @@ from netplan.kernels.walk import walk_pinned
 from netplan.routing.clos_paths import Choice, clos_paths
 from netplan.routing.registry import routing_scheme
 from netplan.routing.routes import refuse_unreachable, single_paths
+from netplan.routing.walked import walk_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,13 +55,7 @@ def pinned_paths(
 
         return clos_paths(fabric, fabric.structure, src, dst, by_source)
     path_ptr, link, lost = walk_pinned(
-        fabric.nodes.tier,
-        fabric.out_ptr,
-        fabric.out_link,
-        fabric.links.dst,
-        fabric.links.src,
-        fabric.endpoints.cable,
-        fabric.endpoints.leaf,
+        *walk_columns(fabric),
         np.asarray(src),
         np.asarray(dst),
         port,

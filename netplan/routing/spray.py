@@ -16,10 +16,10 @@ import numpy as np
 from netplan.errors import ModelRangeError
 from netplan.kernels.hashing import mix
 from netplan.kernels.share import count_shares, fill_shares
-from netplan.kernels.walk import switch_graph
 from netplan.routing.clos_paths import refuse_other_domain
 from netplan.routing.registry import routing_scheme
 from netplan.routing.routes import Routes, refuse_unreachable
+from netplan.routing.walked import switch_links
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +96,7 @@ def sprayed_on_links(fabric: Fabric, flows: FlowTable) -> Routes:
     pairs, pair_of = np.unique(leaf[flows.dst] * fabric.n_nodes + leaf[flows.src], return_inverse=True)
     from_leaf, to_leaf = pairs % fabric.n_nodes, pairs // fabric.n_nodes
     links = fabric.links
-    ptr, link = switch_graph(fabric.nodes.tier, fabric.out_ptr, fabric.out_link, links.dst, links.src)
+    ptr, link = switch_links(fabric)
     count, lost = count_shares(ptr, link, links.dst, from_leaf, to_leaf)
     if lost >= 0:
         row = int(np.flatnonzero(pair_of == lost)[0])

@@ -1,0 +1,44 @@
+"""A fabric's columns as the walking kernels take them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from netplan.kernels.walk import switch_graph
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from netplan.fabric import Fabric
+
+
+class WalkColumns(NamedTuple):
+    """Leading arguments of `walk_hashed` and `walk_pinned`, in their order."""
+
+    tier: NDArray[np.int8]
+    out_ptr: NDArray[np.int64]
+    out_link: NDArray[np.int64]
+    link_dst: NDArray[np.int32]
+    link_src: NDArray[np.int32]
+    cable: NDArray[np.int32]
+    leaf: NDArray[np.int32]
+
+
+def walk_columns(fabric: Fabric) -> WalkColumns:
+    """Return the columns that a walk from endpoint to endpoint needs."""
+    return WalkColumns(
+        fabric.nodes.tier,
+        fabric.out_ptr,
+        fabric.out_link,
+        fabric.links.dst,
+        fabric.links.src,
+        fabric.endpoints.cable,
+        fabric.endpoints.leaf,
+    )
+
+
+def switch_links(fabric: Fabric) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the CSR of links between switches: row pointer over all nodes, and link ids."""
+    columns = walk_columns(fabric)
+    return switch_graph(*columns[:5])
