@@ -370,8 +370,8 @@ def _tree_sizes(spec: LeafSpineSpec | ClosSpec | RailOptimizedSpec, fabric: Fabr
     import numpy as np
     from pydantic import TypeAdapter
 
-    from netplan.spec.fabric import SpineSpec
     from netplan.spec.quantity import Rate
+    from netplan.spec.tiers import SpineSpec
     from netplan.topology.sizes import split_leaf, split_spine
 
     def rate(value: float) -> str:

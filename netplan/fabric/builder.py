@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from netplan.fabric.structure import ClosStructure
-    from netplan.spec.fabric import FabricSpecBase
+    from netplan.spec.tiers import FabricSpecBase
 
 NODE_COLUMNS: dict[str, type[np.generic]] = {
     "tier": np.int8,

@@ -7,204 +7,40 @@ where a published design fixed them.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from annotated_types import Gt
 from pydantic import Field, TypeAdapter, model_validator
 
-from netplan.errors import did_you_mean
-from netplan.spec.base import Refusal, Refusals, SpecModel
-from netplan.spec.quantity import Count, Duration, Length, Name, Rate, Ratio
+from netplan.spec.base import Refusal, SpecModel
+from netplan.spec.quantity import Count, Length, Name, Ratio
+from netplan.spec.tiers import (
+    CableLengthsSpec,
+    CoreSpec,
+    FabricSpecBase,
+    HostsSpec,
+    LeafSpec,
+    MetroCablesSpec,
+    PodSpec,
+    PositiveRate,
+    PositiveRatio,
+    RailPodSpec,
+    SpineSpec,
+    TwoTierCablesSpec,
+    TwoTierSpineSpec,
+    meant,
+    refuse,
+    repeated,
+    unused,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-# Not `Field(gt=0)`: pydantic 2.10 carries the default of one field over to others that share such an alias.
-PositiveRate = Annotated[Rate, Gt(0)]
-PositiveRatio = Annotated[Ratio, Gt(0)]
-
-
-def _refuse(refusals: Iterable[Refusal]) -> None:
-    """Raise all refusals at once, if there are any."""
-    found = tuple(refusals)
-    if found:
-        raise Refusals(found)
-
-
-def _repeated(names: Iterable[str], table: str) -> Iterator[Refusal]:
-    """Refuse each repetition of a name in a list of named things."""
-    seen: Counter[str] = Counter()
-    for place, name in enumerate(names):
-        if seen[name]:
-            yield Refusal("is used twice; names are unique", path=(table, place, "name"))
-        seen[name] += 1
-
-
-def _meant(name: str, known: Iterable[str]) -> str | None:
-    """Ask for the name that was probably meant."""
-    meant = did_you_mean(name, known)
-    return f"did you mean `{meant}`?" if meant else None
+    from collections.abc import Iterator
 
 
 def _no_length(path: tuple[str | int, ...], a: str, b: str) -> Refusal:
     """Refuse a span whose length cannot be found."""
     hint = "give the span a length, or both sites a position"
     return Refusal(f"the distance between {a} and {b} is not known", path=path, hint=hint)
-
-
-def _unused(part: SpecModel, path: str, names: Iterable[str], why: str) -> Iterator[Refusal]:
-    """Refuse each of ``names`` that was given in ``part``: it would change nothing."""
-    for name in names:
-        if name in part.model_fields_set:
-            yield Refusal(f"is not used: {why}", path=f"{path}.{name}" if path else name, hint="leave it out")
-
-
-class HostsSpec(SpecModel):
-    """The hosts of a fabric, all alike."""
-
-    count: Count
-    """How many hosts."""
-    gpus: Count = 8
-    """GPUs of each host: one scale-up domain."""
-    nics: Count | None = None
-    """NIC ports of each host that are on this fabric; as many as GPUs when omitted."""
-    nic_speed: PositiveRate = 50e9
-    """Line rate of each NIC port."""
-    scale_up: PositiveRate = 450e9
-    """What one GPU sends into its scale-up domain, per direction (NVLink 4: 450 GB/s)."""
-
-    @property
-    def n_nics(self) -> int:
-        """NIC ports of each host."""
-        return self.gpus if self.nics is None else self.nics
-
-
-def _ratio_beside_counts(tier: LeafSpec | SpineSpec) -> Iterator[Refusal]:
-    """Refuse an oversubscription that both counts overrule."""
-    if tier.downlinks is not None and tier.uplinks is not None:
-        yield from _unused(tier, "", ["oversubscription"], "downlinks and uplinks are both given")
-
-
-class LeafSpec(SpecModel):
-    """The leaf tier. What is omitted follows from the radix and the oversubscription."""
-
-    radix: Count | None = None
-    """Ports at uplink speed; the fabric's ``radix`` when omitted."""
-    downlinks: Count | None = None
-    """NIC ports that one leaf serves."""
-    breakout: Annotated[int, Field(strict=True, ge=1, le=64)] = 1
-    """NIC ports on one switch port: 2 when a 400G port is split into two of 200G."""
-    uplinks: Count | None = None
-    """Ports towards the spines."""
-    oversubscription: PositiveRatio = 1.0
-    """Downlink over uplink bandwidth; 1 is non-blocking. Not used when both counts are given."""
-    uplink_speed: PositiveRate | None = None
-    """Line rate towards the spines; the NIC speed times the breakout when omitted."""
-
-    @model_validator(mode="after")
-    def _ratio_or_both_counts(self) -> Self:
-        """Refuse a ratio beside the two counts that it would follow from."""
-        _refuse(_ratio_beside_counts(self))
-        return self
-
-
-class TwoTierSpineSpec(SpecModel):
-    """The spine tier under no other."""
-
-    radix: Count | None = None
-    """Ports at the speed used; the fabric's ``radix`` when omitted."""
-    count: Count | None = None
-    """Spines of each pod; the smallest number that gives equal bundles when omitted."""
-
-
-class SpineSpec(TwoTierSpineSpec):
-    """The spine tier, with or without cores above it."""
-
-    downlinks: Count | None = None
-    """Three tiers: ports towards the leaves."""
-    uplinks: Count | None = None
-    """Three tiers: ports towards the cores."""
-    oversubscription: PositiveRatio = 1.0
-    """Three tiers: downlink over uplink bandwidth. Not used when both counts are given."""
-    uplink_speed: PositiveRate | None = None
-    """Three tiers: line rate towards the cores; the leaf's uplink speed when omitted."""
-
-    @model_validator(mode="after")
-    def _ratio_or_both_counts(self) -> Self:
-        """Refuse a ratio beside the two counts that it would follow from."""
-        _refuse(_ratio_beside_counts(self))
-        return self
-
-
-class CoreSpec(SpecModel):
-    """The core tier of a three-tier fabric."""
-
-    radix: Count | None = None
-    """Ports at the speed used; the fabric's ``radix`` when omitted."""
-    count: Count | None = None
-    """Core switches in all; the smallest number that gives equal bundles when omitted."""
-    domains: Count = 1
-    """Sets of cores, each for whole rails, that meet only inside hosts; for ``pod.by: rail`` only."""
-
-
-class PodSpec(SpecModel):
-    """How leaves are grouped under spines in a three-tier fabric."""
-
-    leaves: Count | None = None
-    """Leaves of each pod; as many as a spine's downlinks when omitted."""
-
-
-class RailPodSpec(PodSpec):
-    """How leaves are grouped under spines in a three-tier fabric with rails."""
-
-    by: Literal["block", "rail"] = "block"
-    """``block``: a pod holds all rails of its hosts. ``rail``: a pod holds one rail of many hosts."""
-
-
-class TwoTierCablesSpec(SpecModel):
-    """Typical cable lengths; each adds its propagation delay."""
-
-    host_leaf: Length = 3.0
-    """Host to leaf."""
-    leaf_spine: Length = 30.0
-    """Leaf to spine."""
-
-
-class CableLengthsSpec(TwoTierCablesSpec):
-    """Typical cable lengths; each adds its propagation delay."""
-
-    spine_core: Length = 100.0
-    """Three tiers: spine to core."""
-
-
-class MetroCablesSpec(SpecModel):
-    """Typical lengths of the cables that are no site's own."""
-
-    site_metro: Length = 100.0
-    """A site's top tier to its metro switches."""
-
-
-class LatencySpec(SpecModel):
-    """Latencies that replace the transport's own (`netplan explain latency`)."""
-
-    switch: Duration | None = None
-    """Added by each switch on a path."""
-    endpoint: Duration | None = None
-    """Added once per message by the two NICs and hosts."""
-
-
-class FabricSpecBase(SpecModel):
-    """What every family has."""
-
-    name: Name
-    """Name of the fabric; the file's name in the catalogue."""
-    description: str = ""
-    """What it is, in a sentence."""
-    source: str = ""
-    """Where its numbers come from."""
-    latency: LatencySpec = LatencySpec()
-    """Latencies, where they differ from the transport's."""
 
 
 class LeafSpineSpec(FabricSpecBase):
@@ -299,11 +135,11 @@ class RailOptimizedSpec(FabricSpecBase):
         if self.tiers == 2:  # noqa: PLR2004 -- tiers
             why = "tiers = 2"
             three = ("downlinks", "uplinks", "oversubscription", "uplink_speed")
-            _refuse(
+            refuse(
                 [
-                    *_unused(self, "", ["pod", "core"], why),
-                    *_unused(self.spine, "spine", three, why),
-                    *_unused(self.cables, "cables", ["spine_core"], why),
+                    *unused(self, "", ["pod", "core"], why),
+                    *unused(self.spine, "spine", three, why),
+                    *unused(self.cables, "cables", ["spine_core"], why),
                 ]
             )
         return self
@@ -372,8 +208,8 @@ class CustomSpec(FabricSpecBase):
         hosts = {host.name for host in self.hosts}
         switches = {switch.name for switch in self.switches}
         known = hosts | switches
-        refusals = [*_repeated((host.name for host in self.hosts), "hosts")]
-        refusals += _repeated((switch.name for switch in self.switches), "switches")
+        refusals = [*repeated((host.name for host in self.hosts), "hosts")]
+        refusals += repeated((switch.name for switch in self.switches), "switches")
         refusals += [
             Refusal("is a host and a switch; names are unique", path=("switches", place, "name"))
             for place, switch in enumerate(self.switches)
@@ -386,7 +222,7 @@ class CustomSpec(FabricSpecBase):
                         Refusal(
                             "is neither a host nor a switch of this fabric",
                             path=("links", place, end),
-                            hint=_meant(name, sorted(known)),
+                            hint=meant(name, sorted(known)),
                         )
                     )
             if link.a == link.b:
@@ -408,7 +244,7 @@ class CustomSpec(FabricSpecBase):
             for place, host in enumerate(self.hosts)
             if host.name not in linked
         ]
-        _refuse(refusals)
+        refuse(refusals)
         return self
 
     def _without_site(self) -> Iterator[Refusal]:
@@ -493,16 +329,16 @@ class MetroSpec(FabricSpecBase):
     def _spans_join_sites_that_are_there(self) -> Self:
         """Refuse repeated names, spans to unknown sites and spans whose length is not known."""
         position = {site.name: site.position for site in self.sites}
-        refusals = [*_repeated((site.name for site in self.sites), "sites")]
+        refusals = [*repeated((site.name for site in self.sites), "sites")]
         for place, site in enumerate(self.sites):
             why = "latencies of a metro domain are its own"
-            refusals += _unused(site.fabric, f"sites[{place}].fabric", ["latency"], why)
+            refusals += unused(site.fabric, f"sites[{place}].fabric", ["latency"], why)
         joined = set()
         for place, span in enumerate(self.spans or ()):
             ends = {"a": span.a, "b": span.b}
             unknown = [(end, name) for end, name in ends.items() if name not in position]
             refusals += [
-                Refusal("is not a site", path=("spans", place, end), hint=_meant(name, position))
+                Refusal("is not a site", path=("spans", place, end), hint=meant(name, position))
                 for end, name in unknown
             ]
             joined |= set(ends.values())
@@ -521,7 +357,7 @@ class MetroSpec(FabricSpecBase):
                 )
             elif self.spans is not None and site.name not in joined:
                 refusals.append(Refusal("is at the end of no span", path=("sites", place, "name")))
-        _refuse(refusals)
+        refuse(refusals)
         return self
 
 

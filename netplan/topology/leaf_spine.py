@@ -29,7 +29,8 @@ from netplan.topology.tree import build_tree, hosts_on_leaves
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
-    from netplan.spec.fabric import HostsSpec, LeafSpineSpec
+    from netplan.spec.fabric import LeafSpineSpec
+    from netplan.spec.tiers import HostsSpec
     from netplan.topology.sizes import Split
 
 

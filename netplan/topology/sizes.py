@@ -13,11 +13,11 @@ from math import ceil, inf, isqrt
 from typing import TYPE_CHECKING
 
 from netplan.errors import FabricError
-from netplan.spec.fabric import CoreSpec, PodSpec, SpineSpec
+from netplan.spec.tiers import CoreSpec, PodSpec, SpineSpec
 from netplan.units import format_count, format_rate
 
 if TYPE_CHECKING:
-    from netplan.spec.fabric import HostsSpec, LeafSpec, TwoTierSpineSpec
+    from netplan.spec.tiers import HostsSpec, LeafSpec, TwoTierSpineSpec
 
 #: Refused before any memory is taken: the largest fabric that the columns are meant for.
 MOST_ENDPOINTS = 4_194_304

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netplan.fabric import ClosStructure, FabricBuilder
-from netplan.spec.fabric import CableLengthsSpec
+from netplan.spec.tiers import CableLengthsSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.fabric import Fabric
-    from netplan.spec.fabric import FabricSpecBase, FatTreeHostsSpec, HostsSpec, TwoTierCablesSpec
+    from netplan.spec.fabric import FatTreeHostsSpec
+    from netplan.spec.tiers import FabricSpecBase, HostsSpec, TwoTierCablesSpec
     from netplan.topology.sizes import ClosSizes
 
 

@@ -106,9 +106,9 @@ def place_ranks(
     available = int(gpus.sum())
     wanted = available if ranks is None else ranks
     if wanted > available:
-        where = "the listed hosts" if spec.kind == "explicit" else f"fabric {fabric.name!r}"
+        where = "the listed hosts have" if spec.kind == "explicit" else f"fabric {fabric.name!r} has"
         raise TrafficError(
-            f"ranks = {wanted:,}, but {where} has {available:,} GPUs", hint=f"at most {available:,} ranks"
+            f"ranks = {wanted:,}, but {where} {available:,} GPUs", hint=f"at most {available:,} ranks"
         )
     if wanted < LEAST_RANKS:
         raise TrafficError(

@@ -254,7 +254,7 @@ def test_qps_and_windows_travel():
                 "kind: all-reduce\nsize: 1 MB\nranks: 3\n"
                 "placement: {kind: explicit, hosts: [host-00000, host-00002]}"
             ),
-            "ranks = 3, but the listed hosts has 2 GPUs",
+            "ranks = 3, but the listed hosts have 2 GPUs",
             "at most 2 ranks",
         ),
         (
