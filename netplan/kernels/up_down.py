@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from netplan.kernels.hashing import choose_one
 from netplan.kernels.walk import UNREACHED, join_hops
 
 if TYPE_CHECKING:
@@ -53,7 +52,12 @@ def up_down_paths(
     A switch that can reach the destination by going down only does so; otherwise it goes up
     towards the nearest switch that can. A packet that came down to a switch finds it able to go
     on down, so no path turns up again, whoever sent it.
+
+    Balanced as OpenSM does it: destinations take their turns leaf by leaf, leaves with more
+    endpoints first, in the order of their cables; each switch takes the shortest port that it has
+    used least, and among equals the first. Links and cables by id are ports by number.
     """
+    turn = np.lexsort((cable, leaf, -np.bincount(leaf)[leaf])).astype(np.int64)
     order = np.argsort(dst, kind="stable").astype(np.int64)
     row_ptr = np.searchsorted(dst[order], np.arange(len(leaf) + 1)).astype(np.int64)
     width = 8
@@ -65,6 +69,7 @@ def up_down_paths(
             rank,
             leaf.astype(np.int64),
             leaf[src].astype(np.int64),
+            turn,
             order,
             row_ptr,
             width,
@@ -124,6 +129,7 @@ def _lay_and_follow(
     rank: Ints,
     leaf: Ints,
     src_leaf: Ints,
+    turn: Ints,
     order: Ints,
     row_ptr: Ints,
     width: int,
@@ -140,7 +146,7 @@ def _lay_and_follow(
     used = np.zeros(len(link_dst), np.int64)
     by_rank = np.argsort(rank)
     here = -1
-    for endpoint in range(len(leaf)):
+    for endpoint in turn:
         if leaf[endpoint] != here:
             down[:] = UNREACHED
             here = leaf[endpoint]
@@ -159,14 +165,9 @@ def _lay_and_follow(
                     fits = rank[other] < rank[node] and down[other] == down[node] - 1
                 else:
                     fits = rank[other] > rank[node] and total[other] == total[node] - 1
-                if fits:
-                    # Least used first; the draw in the low bits decides among equals.
-                    cost = (used[link[e]] << 20) + choose_one(
-                        np.uint64(link[e]), np.uint64(endpoint), 1 << 20
-                    )
-                    if cost < best:
-                        best = cost
-                        forward[node] = link[e]
+                if fits and used[link[e]] < best:
+                    best = used[link[e]]
+                    forward[node] = link[e]
             if forward[node] >= 0:
                 used[forward[node]] += 1
         for place in range(row_ptr[endpoint], row_ptr[endpoint + 1]):
