@@ -34,7 +34,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from netplan import api  # noqa: E402 -- the checkout that this file is in
+from netplan.catalog.parts import TABLES, shipped_catalogue  # noqa: E402
 from netplan.catalog.paths import Kind, shipped_folder  # noqa: E402
+from netplan.catalog.rules import RULES  # noqa: E402
 from netplan.catalog.shipped import list_shipped  # noqa: E402
 from netplan.cli.main import COMMANDS, cli  # noqa: E402
 from netplan.congestion.line_rate import TRANSPORTS  # noqa: E402
@@ -42,9 +44,11 @@ from netplan.fabric.checks import CHECKS  # noqa: E402
 from netplan.fabric.measures import measure  # noqa: E402
 from netplan.report.diagram import render_diagram  # noqa: E402
 from netplan.routing import SCHEMES  # noqa: E402
+from netplan.spec.parts import Figure, PartSpec, PriceSpec  # noqa: E402
 from netplan.spec.template import SpecEntry, spec_fields, spec_kinds  # noqa: E402
 from netplan.topology import FAMILIES  # noqa: E402
 from netplan.traffic import PATTERNS  # noqa: E402
+from netplan.units import format_length, format_rate, format_size  # noqa: E402
 
 _MADE = "<!-- made by docs/generate.py: change the program or that script, not this page -->\n\n"
 
@@ -106,6 +110,25 @@ lab-2-leaf`. The text of each entry is the comment at the head of its file, whic
 what is derived and what is assumed. *Bisection*: bisection bandwidth over half of all NIC bandwidth.
 
 ## Fabrics
+"""
+
+_PARTS = """\
+# Parts
+
+The parts that [`netplan bom`](../guides/bill-of-materials.md) chooses from. Every figure says where it comes
+from and how far it can be trusted: *published* (the maker's document), *vendor-claim* (marketing, resellers),
+*estimate*. What was not found with a source is not here: it is unknown, and totals that need it say
+"at least".
+
+`--parts FILE` adds parts or replaces those of the same name; the shipped files in `netplan/catalog/data` show
+how to write them.
+"""
+
+_RULES = """\
+## Plug rules
+
+What a part that is chosen, or asked for with `--optics`, must keep. A rule whose figure is unknown passes.
+`netplan explain PL107` prints one.
 """
 
 _JSON = """\
@@ -275,6 +298,66 @@ def _entries(kind: Kind) -> list[str]:
     return parts
 
 
+def parts_page() -> str:
+    """Return the page of parts."""
+    parts = [_PARTS]
+    catalogue = shipped_catalogue()
+    for name in TABLES:
+        title = "NICs" if name == "nics" else _sentence(name).rstrip(".")
+        parts.append(f"## {title}\n")
+        here = getattr(catalogue, name).values()
+        rows = [(f"`{part.name}`", part.description, _figures(part)) for part in here]
+        parts.append(table(("part", "what it is", "figures"), rows))
+    rules = [(rule.code, _sentence(rule.title), rule.source) for rule in RULES.values()]
+    parts += [_RULES, table(("code", "what must hold", "source"), rules)]
+    parts.append("## Sources\n")
+    rows = []
+    for _, part in catalogue.parts():
+        for name in type(part).model_fields:
+            figure = getattr(part, name)
+            if isinstance(figure, Figure | PriceSpec):
+                rows.append((f"`{part.name}`", name, figure.confidence, figure.date, figure.source))
+    parts.append(table(("part", "figure", "confidence", "date", "source"), rows))
+    return "\n".join(parts)
+
+
+def _figures(part: PartSpec) -> str:
+    """Return what is known of a part in one cell."""
+    said = []
+    for name in type(part).model_fields:
+        value = getattr(part, name)
+        if isinstance(value, PriceSpec):
+            said.append(f"{value.low:,.0f} to {value.high:,.0f} USD")
+        elif isinstance(value, Figure):
+            said.append(_figure(name, value.value))
+        elif name in ("speed", "standard", "mode", "connector", "medium", "protocol"):
+            said.append(format_rate(value) if name == "speed" else str(value))
+        elif name in ("fits", "far_fits"):
+            said.append(f"{'far end in' if name == 'far_fits' else 'in'} {' or '.join(value)}")
+        elif name in ("links", "far_ends") and value > 1:
+            said.append(f"{value} {name.replace('_', ' ')}")
+        elif name == "ports" and isinstance(value, int):
+            said.append(f"{value} port{'s' if value > 1 else ''}")
+        elif name == "gpus":
+            said.append(f"{value} GPUs")
+    return "; ".join(said)
+
+
+def _figure(name: str, value: Any) -> str:  # noqa: ANN401 -- any figure
+    """Return one figure in words."""
+    said: dict[str, Callable[[Any], str]] = {
+        "ports": lambda ports: " or ".join(f"{each.count} x {format_rate(each.speed)}" for each in ports),
+        "cages": lambda c: f"{c.count} {c.type}" + (f" of {c.power:g} W" if c.power else ""),
+        "cage": str,
+        "rack_units": "{} U".format,
+        "buffer": lambda size: f"buffer {format_size(size)}",
+        "reach": lambda reach: f"to {format_length(reach)}",
+        "power_typical": "{:g} W typical".format,
+        "power_max": "{:g} W at most".format,
+    }
+    return said[name](value)
+
+
 def _sentence(text: str) -> str:
     """Return a phrase as a sentence."""
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
@@ -327,6 +410,7 @@ _MANIFEST_KEYS = {
     "traffic.name": "name of the workload",
     "traffic.kind": "its pattern",
     "traffic.sha256": "hash of its validated spec",
+    "failures": "null, or what failed with its seeds, and what a job does with hosts that lost NICs",
     "models.routing": "routing scheme",
     "models.cc": "congestion control",
     "models.transport": "packet format and latencies: roce or infiniband",
@@ -421,12 +505,116 @@ JSON_EXAMPLES = (
         },
     ),
     JsonExample(
+        "bom lab-2-leaf --host dgx-h100 --format json",
+        "`netplan bom`",
+        {
+            "schema": "`netplan/bom/1`",
+            "fabric": "name of the fabric",
+            "lines[].part": "name of the part in the catalogue, or `unlisted-...`",
+            "lines[].kind": "switch, nic, transceiver, cable, fibre, host or unlisted",
+            "lines[].use": "where it goes: a tier, or a kind of cable and the side",
+            "lines[].length_m": "length that is bought [m], or null",
+            "lines[].quantity": "pieces in use",
+            "lines[].spares": "pieces to keep beside them",
+            "lines[].unit_cost_usd.*": "price of a piece [USD]: low, mid, high; null when unknown",
+            "lines[].cost_usd.*": "price of the line with its spares [USD]",
+            "lines[].power_w.typical": "typical draw of the line [W], or null; of switches without optics",
+            "lines[].power_w.max": "largest draw of the line [W], or null; of switches with optics",
+            "lines[].fibre_pairs": "fibre pairs of the line",
+            "lines[].confidence": "of the price: published, vendor-claim or estimate",
+            "lines[].source": "where the price comes from, or else the part",
+            "totals.switches": "switches",
+            "totals.nics": "network adapters",
+            "totals.transceivers": "transceivers, both ends",
+            "totals.cables": "cables with plugs, and fibre cables",
+            "totals.breakout_cables": "cables that split, among them",
+            "totals.fibre_pairs": "fibre pairs",
+            "totals.spares": "spare pieces",
+            "totals.rack_units": "height of the switches, and of the hosts when one is named",
+            "totals.gpus": "GPUs",
+            "totals.cost_usd.*": "cost of the network with spares [USD]: low, mid, high",
+            "totals.power_w.*": "draw of the network [W]: typical, max",
+            "totals.per_gpu.cost_usd.*": "cost over GPUs [USD]",
+            "totals.per_gpu.power_w.*": "draw over GPUs [W]",
+            "totals.hosts.cost_usd.*": "cost of the hosts [USD], or null",
+            "totals.hosts.power_max_w": "largest draw of the hosts [W], or null",
+            "totals.network_share": "the network's largest draw over that of network and hosts, or null",
+            "totals.at_least.*": "parts without a figure, by total: that total is a lower bound",
+            "remarks": "what was chosen, and what does not fit",
+        },
+    ),
+    JsonExample(
+        "simulate fat-tree-k8 permutation-64mib --routing spray --fail switch:spine-0-0 --format json",
+        "`netplan simulate --fail`",
+        {
+            "schema": "`netplan/result/1`",
+            "result.*": "as without --fail, on the damaged fabric",
+            "manifest.*": "as without --fail",
+            "manifest.failures.items": "the failures as they were written",
+            "manifest.failures.seeds": "seed of the random choices of each",
+            "manifest.failures.on_dead": "what a job does with hosts that lost NICs: shrink, evict or refuse",
+            "damage.failures": "the failures as they were written",
+            "damage.switches_failed": "names of switches that failed",
+            "damage.cables_failed.*": "cables that failed or lost an end, by kind",
+            "damage.hosts_cut_off": "names of hosts without any NIC port left",
+            "damage.gpus_cut_off": "their GPUs",
+            "damage.hosts_reduced": "names of hosts that lost some of their NIC ports",
+            "damage.nics_cut_off": "NICs without any port left",
+            "damage.nic_ports_lost": "NIC ports that are of no use any more",
+            "damage.nic_ports_without_leaf": "those of them whose leaf failed",
+            "damage.nic_ports_cut_off": "those of them that no longer reach the larger part of the fabric",
+            "damage.undamaged.*": "figures of the same run on the undamaged fabric",
+            "damage.bandwidth_left": "bandwidth per GPU that takes part, over the undamaged fabric's",
+            "damage.unused": "whether nothing that failed carried any of the demand",
+            "damage.changed": "whether any figure differs from the undamaged fabric's",
+            "damage.remarks": "the same in words",
+        },
+    ),
+    JsonExample(
+        "failures lab-2-leaf --random cable:2 --samples 2 --format json",
+        "`netplan failures`",
+        {
+            "schema": "`netplan/failures/1`",
+            "fabric.*": "name, kind, hosts and GPUs of the fabric",
+            "workloads.*": "by name: kind, ranks, bandwidth per GPU on the undamaged fabric [1e9 B/s]",
+            "exhaustive": "whether every element was simulated, not one of each class",
+            "classes[].kind": "nic, kind of cable, tier of switch, span or site",
+            "classes[].failure": "what was failed (with all simulated: the worst), as `--fail` takes it",
+            "classes[].elements": "how many elements are in the class",
+            "classes[].simulated": "how many of them were simulated",
+            "classes[].hosts_cut_off": "hosts without any NIC port left; the most of those simulated",
+            "classes[].gpus_cut_off": "their GPUs",
+            "classes[].nics_cut_off": "NICs without any port left",
+            "classes[].nic_ports_lost": "NIC ports that are of no use any more",
+            "classes[].left.*": "bandwidth left by workload: 1 is the undamaged fabric's; mean",
+            "classes[].worst.*": "the least of those simulated",
+            "classes[].unused": "whether it carried none of the workloads",
+            "classes[].note": "why a workload cannot run, or null",
+            "classes[].rate.*": "percent per element and month, source, confidence, repair time [h]",
+            "classes[].length_km": "length of a span [km], or null",
+            "classes[].failures_per_month": "failures of the class in a month; null: the rate is not known",
+            "classes[].stops_per_month": "those that leave a NIC without any port",
+            "classes[].degraded_minutes_per_month": "minutes in which anything is lost",
+            "classes[].lost_minutes_per_month.*": "minutes of the whole fabric's bandwidth, by workload",
+            "totals.*": "sums over the classes; `unknown_rates` names kinds that are missing in them",
+            "random[].failure": "what was drawn",
+            "random[].samples": "how often",
+            "random[].hosts_cut_off.*": "mean and worst",
+            "random[].gpus_cut_off.*": "mean and worst",
+            "random[].nics_cut_off.*": "mean and worst",
+            "random[].nic_ports_lost.*": "mean and worst",
+            "random[].left.*": "by workload: mean, worst, and the seed of the worst draw",
+            "notes": "what the figures rest on",
+            "manifest.*": "version, routing, seed, on_dead",
+        },
+    ),
+    JsonExample(
         "explain NP104 --format json",
         "`netplan explain`",
         {
             "schema": "`netplan/explain/1`",
             "word": "what was asked for",
-            "entries[].kind": "term, family, pattern, routing, check, field or topic",
+            "entries[].kind": "term, family, pattern, routing, check, rule, field or topic",
             "entries[].name": "name",
             "entries[].summary": "one line",
             "entries[].text": "Markdown",
@@ -550,6 +738,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/routing.md": schemes_page,
     "reference/checks.md": checks_page,
     "reference/catalogue.md": catalogue_page,
+    "reference/parts.md": parts_page,
     "reference/json.md": json_page,
 }
 

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from netplan.catalog.shipped import read_document, read_source
 from netplan.errors import FabricError, ModelRangeError, SpecError, did_you_mean
 from netplan.fabric.convert import load_fabric as load_saved_fabric
+from netplan.fabric.failures import apply_failures
 from netplan.routing import RoutingOptions
 from netplan.simulate.compare import Comparison, compare_results
+from netplan.simulate.damage import Aftermath, whole_fabric
 from netplan.simulate.run import simulate as run_scenario
 from netplan.simulate.scenario import MAX_MIN, Scenario
 from netplan.spec.fabric import FABRIC_SPEC
@@ -30,12 +32,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from netplan.fabric import Fabric
+    from netplan.planning.bom import Bill
     from netplan.simulate.result import Result
     from netplan.spec.traffic import TrafficSpec
+    from netplan.traffic.damaged import OnDead
 
     Progress = Callable[[str, int, int], None]
 
-__all__ = ["BASELINES", "compare", "load_fabric", "load_traffic", "simulate"]
+__all__ = [
+    "BASELINES",
+    "aftermath",
+    "bill_of_materials",
+    "compare",
+    "fail",
+    "load_fabric",
+    "load_traffic",
+    "simulate",
+]
 
 #: Named baselines: routing schemes with their transport, on the same hosts and demand.
 BASELINES = ("ib-static", "ib-adaptive", "ideal")
@@ -108,6 +121,37 @@ def load_traffic(source: str, *, overrides: Mapping[str, str] | None = None) -> 
     return validate(TRAFFIC_SPEC, read_document(source, "traffic"), overrides=overrides)
 
 
+def fail(fabric: Fabric, failures: Sequence[str], *, seed: int = 0) -> Fabric:
+    """Return a fabric with failures, as a new value.
+
+    Parameters
+    ----------
+    fabric
+        As `load_fabric` returns it.
+    failures
+        What fails, such as ``switch:leaf-0-3`` or ``random:cable:1%`` (`netplan.fabric.failures`).
+    seed
+        Decides what random failures draw.
+
+    Returns
+    -------
+    Fabric
+        Same nodes; without the cables and endpoints that are of no use any more.
+
+    Raises
+    ------
+    FabricError
+        Something that does not exist, or nothing is left.
+
+    Examples
+    --------
+    >>> from netplan import api
+    >>> api.fail(api.load_fabric("lab-2-leaf"), ["random:leaf_spine:1"]).links.n_cables
+    31
+    """
+    return apply_failures(fabric, failures, seed)
+
+
 def simulate(
     fabric: Fabric,
     traffic: TrafficSpec,
@@ -115,6 +159,7 @@ def simulate(
     routing: str = "ecmp",
     cc: str = MAX_MIN,
     seed: int = 0,
+    on_dead: OnDead = "shrink",
     progress: Progress | None = None,
     **options: Any,  # noqa: ANN401 -- RoutingOptions' fields, and mtu
 ) -> Result:
@@ -130,6 +175,9 @@ def simulate(
         Congestion control; ``max-min`` is the only one so far.
     seed
         Seed of hashes, random tables, placements and patterns.
+    on_dead
+        On a damaged fabric: what happens to hosts that lost NICs or ports: ``shrink``,
+        ``evict`` or ``refuse`` (`netplan.traffic.damaged`).
     progress
         Called now and then with (phase, finished messages, all messages).
     **options
@@ -154,9 +202,41 @@ def simulate(
     """
     check_cc(cc)
     mtu = {"mtu": options.pop("mtu")} if "mtu" in options else {}
-    demand = build_demand(fabric, traffic, seed=seed)
+    demand = build_demand(fabric, traffic, seed=seed, on_dead=on_dead)
     scenario = Scenario(fabric, demand, routing, RoutingOptions(seed=seed, **options), **mtu)
     return run_scenario(scenario, progress=progress)
+
+
+def aftermath(
+    fabric: Fabric,
+    damaged: Fabric,
+    traffic: TrafficSpec,
+    *,
+    routing: str = "ecmp",
+    on_dead: OnDead = "shrink",
+    **options: Any,  # noqa: ANN401 -- as in simulate
+) -> Aftermath:
+    """Run a workload on a damaged fabric, and on the undamaged one it was made from.
+
+    Parameters
+    ----------
+    fabric, damaged
+        As `load_fabric` and `fail` return them.
+    traffic, routing, on_dead, **options
+        As in `simulate`.
+
+    Returns
+    -------
+    Aftermath
+        Both results, what was lost and what is left.
+
+    Raises
+    ------
+    NetplanError
+        The workload does not fit one of the fabrics, or a name is not known.
+    """
+    before = simulate(whole_fabric(fabric, damaged, routing), traffic, routing=routing, **options)
+    return Aftermath.of(before, simulate(damaged, traffic, routing=routing, on_dead=on_dead, **options))
 
 
 def compare(
@@ -180,8 +260,8 @@ def compare(
     routing, cc, qps
         The grid; ``qps`` empty: what the workload says.
     baseline
-        One of `BASELINES`, or any routing scheme.
-    seed, progress, **options
+        One of `BASELINES`, or any routing scheme; on the same fabric, damaged or not, and demand.
+    seed, progress, on_dead, **options
         As in `simulate`.
 
     Returns
@@ -202,6 +282,52 @@ def compare(
         result = simulate(fabric, spec, routing=name, cc=control, seed=seed, progress=progress, **options)
         settings.append((name, control, params, result))
     return compare_results(base, settings)
+
+
+def bill_of_materials(
+    fabric: Fabric,
+    *,
+    parts: str | None = None,
+    floor: str | None = None,
+    **wishes: Any,  # noqa: ANN401 -- Wishes' fields
+) -> Bill:
+    """Return what a fabric takes to build.
+
+    Parameters
+    ----------
+    fabric
+        As `load_fabric` returns it.
+    parts
+        Path of a YAML file of parts beside the shipped ones.
+    floor
+        ``default`` or the path of a YAML file: lengths from where racks stand; by default the fabric's own.
+    **wishes
+        ``switches``, ``nic``, ``host``, ``optics``, ``protocol``, ``spares``: `netplan.planning.bom.Wishes`.
+
+    Returns
+    -------
+    Bill
+        The same for the same arguments.
+
+    Raises
+    ------
+    NetplanError
+        A file has faults, a part is not known, or a medium that is wished for breaks a plug rule.
+
+    Examples
+    --------
+    >>> from netplan import api
+    >>> bill = api.bill_of_materials(api.load_fabric("superpod-b200-4su"), floor="default")
+    >>> bill.totals.transceivers, bill.totals.unknown["cost"]
+    (2560, ('connectx-7',))
+    """
+    from netplan.catalog.parts import load_catalogue
+    from netplan.planning import bom
+    from netplan.planning.floor import floor_lengths, load_floor
+
+    catalogue = load_catalogue(parts)
+    length = floor_lengths(fabric, load_floor(floor)) if floor is not None else None
+    return bom.bill(fabric, catalogue, bom.Wishes(**wishes), length=length)
 
 
 def check_cc(cc: str) -> None:

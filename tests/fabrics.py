@@ -116,6 +116,57 @@ def rails_meeting_in_hosts() -> Fabric:
     )
 
 
+def rails_only_one_tier() -> Fabric:
+    """Three hosts of two NICs, a leaf a rail: the rails meet only inside hosts.
+
+    ::
+
+        leaf-r0-0    leaf-r1-0
+        h0 h1 h2     h0 h1 h2       NIC r on leaf r
+    """
+    return yaml_fabric("{name: rails-only-one-tier, kind: rail-only, radix: 4, hosts: {count: 3, gpus: 2}}")
+
+
+def twin_planes() -> Fabric:
+    """Four hosts of two NICs, each NIC with a port of 200G in both of two rail-optimized planes.
+
+    ::
+
+        spine-0-0 (8 ports)                    spine-1-0
+        ||  ||  ||  ||                         ||  ||  ||  ||
+        leaf-p0-b0-r0 ... leaf-p0-b1-r1        leaf-p1-b0-r0 ... leaf-p1-b1-r1
+          h0 h1 (NIC 0)     h2 h3 (NIC 1)        and the other port of each likewise
+    """
+    return yaml_fabric(
+        "{name: twin-planes, kind: multi-plane, planes: 2, rails: true, radix: 4, hosts: {count: 4, gpus: 2},"
+        " spine: {radix: 8}}"
+    )
+
+
+def a_plane_for_each_nic() -> Fabric:
+    """Six hosts of two NICs of one port: NIC 0 in a plane of two leaves and a spine, NIC 1 in another."""
+    return yaml_fabric(
+        "{name: a-plane-for-each-nic, kind: multi-plane, planes: 2, assignment: per-nic, radix: 6,"
+        " hosts: {count: 6, gpus: 2}}"
+    )
+
+
+def dual_tor_two_segments() -> Fabric:
+    """Two segments of two hosts with one NIC: a ToR each in both planes, a port kept for a backup host.
+
+    ::
+
+        spine-0-0                          spine-1-0
+        || \\                               || \\
+        leaf-p0-b0-r0  leaf-p0-b1-r0       leaf-p1-b0-r0  leaf-p1-b1-r0
+          h0 h1          h2 h3               h0 h1          h2 h3
+    """
+    return yaml_fabric(
+        "{name: dual-tor-two-segments, kind: dual-tor, radix: 5, hosts: {count: 4, gpus: 1},"
+        " leaf: {backup: 1}}"
+    )
+
+
 def metro_two_sites() -> Fabric:
     """Two sites of 8 hosts with 2 NICs, 30 km apart (151.5 us), 8 long links.
 
@@ -208,6 +259,10 @@ NAMED = {
         rail_2x8,
         rail_three_tiers,
         rails_meeting_in_hosts,
+        rails_only_one_tier,
+        twin_planes,
+        a_plane_for_each_nic,
+        dual_tor_two_segments,
         metro_two_sites,
         dumbbell,
         three_campuses,

@@ -93,6 +93,62 @@ def rail_specs(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def rail_only_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """One leaf a rail, perhaps too small; or leaves and spines."""
+    spec: dict[str, Any] = {
+        "name": "rail-only",
+        "kind": "rail-only",
+        "tiers": draw(st.sampled_from([1, 2])),
+        "radix": draw(st.sampled_from([8, 12])),
+        "hosts": _hosts(draw),
+    }
+    if spec["tiers"] == 2:
+        spec["leaf"] = _leaf(draw)
+    return spec
+
+
+@st.composite
+def multi_plane_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """Planes of leaf-spine, Clos or rails; NICs split or in one plane each."""
+    spec: dict[str, Any] = {
+        "name": "planes",
+        "kind": "multi-plane",
+        "planes": draw(st.sampled_from([2, 4])),
+        "tiers": draw(st.sampled_from([2, 3])),
+        "rails": draw(st.booleans()),
+        "radix": draw(st.sampled_from([8, 12])),
+        "hosts": _hosts(draw, most=12),
+        "leaf": _leaf(draw),
+    }
+    nics = spec["hosts"].get("nics", spec["hosts"]["gpus"])
+    if nics % spec["planes"] == 0:
+        spec["assignment"] = draw(st.sampled_from(["split", "per-nic"]))
+    if spec["tiers"] == 3:
+        if spec["rails"]:
+            spec["pod"] = {"by": draw(st.sampled_from(["block", "rail"]))}
+        elif draw(st.booleans()):
+            spec["pod"] = {"leaves": draw(st.integers(1, 3))}
+        spec["spine"] = {"oversubscription": draw(st.sampled_from([0.5, 1, 2]))}
+    return spec
+
+
+@st.composite
+def dual_tor_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """Two ToRs for each rail and segment, perhaps with ports for backup hosts."""
+    spec: dict[str, Any] = {
+        "name": "dual-tor",
+        "kind": "dual-tor",
+        "tiers": draw(st.sampled_from([2, 3])),
+        "radix": draw(st.sampled_from([8, 12, 16])),
+        "hosts": _hosts(draw, most=16),
+        "leaf": {**_leaf(draw), "backup": draw(st.integers(0, 3))},
+    }
+    if spec["tiers"] == 3:
+        spec["spine"] = {"oversubscription": draw(st.sampled_from([1, 3]))}
+    return spec
+
+
+@st.composite
 def metro_specs(draw: st.DrawFn) -> dict[str, Any]:
     """Two or three sites of two tiers, with room for the metro tier."""
     sites = []
@@ -149,6 +205,9 @@ SPECS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "clos": clos_specs(),
     "fat-tree": fat_tree_specs(),
     "rail-optimized": rail_specs(),
+    "rail-only": rail_only_specs(),
+    "multi-plane": multi_plane_specs(),
+    "dual-tor": dual_tor_specs(),
     "metro": metro_specs(),
     "custom": custom_specs(),
 }
@@ -169,4 +228,4 @@ def fabrics(*kinds: str) -> st.SearchStrategy[Fabric]:
 
 
 #: Families whose fabrics have a `ClosStructure`.
-TREES = ("leaf-spine", "clos", "fat-tree", "rail-optimized")
+TREES = ("leaf-spine", "clos", "fat-tree", "rail-optimized", "rail-only", "multi-plane", "dual-tor")

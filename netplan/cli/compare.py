@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from netplan.cli import options
+
+if TYPE_CHECKING:
+    from netplan.traffic.damaged import OnDead
 
 
 @click.command(short_help="Compare routings under one demand with an InfiniBand baseline")
@@ -21,6 +26,8 @@ from netplan.cli import options
     show_default=True,
     help="ib-static, ib-adaptive, ideal, or any routing scheme.",
 )
+@options.fail_option
+@options.on_dead_option
 @options.traffic_options
 @options.set_option
 @options.seed_option
@@ -34,6 +41,8 @@ def command(
     cc: str,
     qps: str | None,
     baseline: str,
+    failures: tuple[str, ...],
+    on_dead: OnDead,
     placement: str | None,
     ranks: int | None,
     size: str | None,
@@ -49,7 +58,8 @@ def command(
     """Run TRAFFIC on FABRIC under a grid of settings and hold each against a baseline.
 
     The three efficiencies are always named: mean_flow (mean over NICs of rate over line rate), collective
-    (ideal over simulated completion time) and worst_flow.
+    (ideal over simulated completion time) and worst_flow. With --fail all of it, the baseline included, runs
+    on the damaged fabric: the same hosts and demand.
 
     \b
     Examples:
@@ -57,12 +67,16 @@ def command(
       netplan compare superpod-b200-4su all-reduce-1gib --placement random --qps 1,4,16
     """  # noqa: D301 -- click wants the control character
     from netplan import api
+    from netplan.fabric.failures import list_losses
+    from netplan.report.damage import losses_table
     from netplan.report.results import comparison_tables
+    from netplan.simulate.damage import losses_to_dict
 
     options.check_polarized(options.split_list(routing, "--routing"), polarized=polarized)
     fabric_sets, traffic_sets = options.split_sets(overrides)
     counts = [_count(item) for item in options.split_list(qps, "--qps")] if qps else []
-    built = api.load_fabric(fabric, overrides=fabric_sets)
+    whole = api.load_fabric(fabric, overrides=fabric_sets)
+    built = api.fail(whole, failures, seed=seed)
     sets = options.traffic_sets(
         traffic_sets, placement=placement, ranks=ranks, size=size, work_conserving=work_conserving
     )
@@ -76,13 +90,20 @@ def command(
             qps=counts,
             baseline=baseline,
             seed=seed,
+            on_dead=on_dead,
             progress=progress,
             **options.routing_options(polarized=polarized, mtu=mtu),
         )
     if verbose:
         wall = comparison.baseline.wall_s + sum(row.result.wall_s for row in comparison.rows)
         click.echo(f"{built!r}\n{len(comparison.rows) + 1} runs in {wall:.3f} s", err=True)
-    options.emit(form, output, comparison.to_dict(), lambda: comparison_tables(comparison))
+    data = comparison.to_dict()
+    tables = comparison_tables(comparison)
+    if failures:
+        losses = list_losses(whole, built)
+        data["damage"] = losses_to_dict(built, losses)
+        tables.append(losses_table(built, losses))
+    options.emit(form, output, data, lambda: tables)
 
 
 def _count(text: str) -> int:

@@ -27,6 +27,7 @@ KINDS = {
     "pattern": "a traffic pattern, such as all-reduce",
     "routing": "a routing scheme, such as ecmp",
     "check": "a check of a fabric, by code or title, such as NP104",
+    "rule": "a plug rule of parts, by code, such as PL107",
     "field": "a field of a spec by its dotted path, such as leaf.uplinks or traffic.window",
     "topic": "latency: the values that the models use",
 }
@@ -72,7 +73,7 @@ def command(word: tuple[str, ...], *, form: str, output: str | None) -> None:
     """Explain WORD as the documentation does; without a WORD, list what can be explained.
 
     A WORD is a term of the glossary, a fabric family, a traffic pattern, a routing scheme, a check's code or
-    title, a field of a spec by its dotted path, or latency.
+    title, a plug rule's code, a field of a spec by its dotted path, or latency.
 
     \b
     Examples:
@@ -130,6 +131,7 @@ def all_entries() -> Iterator[Entry]:
     yield from _patterns()
     yield from _schemes()
     yield from _checks()
+    yield from _rules()
     yield from _fields()
     yield from _topics()
 
@@ -217,6 +219,14 @@ def _checks() -> Iterator[Entry]:
     for check in CHECKS.values():
         facts = (("looks at", check.what), ("why", check.why), ("remedy", check.remedy))
         yield Entry("check", check.code, check.title, _sentence(check.title), facts, words=(check.title,))
+
+
+def _rules() -> Iterator[Entry]:
+    """Yield the plug rules of parts."""
+    from netplan.catalog.rules import RULES
+
+    for rule in RULES.values():
+        yield Entry("rule", rule.code, rule.title, _sentence(rule.title), (("source", rule.source),))
 
 
 def _fields() -> Iterator[Entry]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from netplan.cli import options
 
-KINDS = ("fabrics", "traffic", "families", "patterns", "routing", "cc", "formats")
+if TYPE_CHECKING:
+    from netplan.catalog.shipped import Item
+
+KINDS = ("fabrics", "traffic", "parts", "families", "patterns", "routing", "cc", "formats")
 
 
 @click.command(name="list", short_help="List what is shipped: fabrics, traffic, routing schemes, formats")
@@ -34,10 +37,8 @@ def command(kind: str, *, form: str, output: str | None) -> None:
 
 def _items(kind: str) -> list[dict[str, Any]]:
     """Return what there is of a kind."""
-    if kind in ("fabrics", "traffic"):
-        from netplan.catalog.shipped import list_shipped
-
-        return [asdict(item) for item in list_shipped("topologies" if kind == "fabrics" else "traffic")]
+    if kind in ("fabrics", "traffic", "parts"):
+        return [asdict(item) for item in _shipped(kind)]
     if kind == "families":
         from netplan.topology import FAMILIES
 
@@ -56,6 +57,17 @@ def _items(kind: str) -> list[dict[str, Any]]:
     from netplan.report.diagram import RENDERERS
 
     return [_item(renderer.name, "diagram", renderer.summary, "") for renderer in RENDERERS]
+
+
+def _shipped(kind: str) -> list[Item]:
+    """Return what there is of a kind that is shipped as files."""
+    if kind == "parts":
+        from netplan.catalog.parts import list_parts
+
+        return list_parts()
+    from netplan.catalog.shipped import list_shipped
+
+    return list_shipped("topologies" if kind == "fabrics" else "traffic")
 
 
 def _item(name: str, kind: str, summary: str, leaves_out: str) -> dict[str, Any]:

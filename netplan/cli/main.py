@@ -24,6 +24,8 @@ COMMANDS = {
     "check": ("check", "Check a fabric's structure"),
     "simulate": ("simulate", "Run traffic on a fabric"),
     "compare": ("compare", "Compare routings under one demand with an InfiniBand baseline"),
+    "failures": ("failures", "Show what each failure costs: hosts cut off, bandwidth left, minutes a month"),
+    "bom": ("bom", "Bill of materials: parts, cost and power of a fabric"),
     "diagram": ("diagram", "Draw a fabric"),
     "explain": ("explain", "Explain a term, check, scheme, pattern or spec field"),
     "schema": ("schema", "Print the JSON Schema of fabric or traffic specs, for editors"),

@@ -14,6 +14,10 @@ from netplan.errors import FabricError, OutputError, UnitError, did_you_mean
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.fabric import ClosSpec, LeafSpineSpec, RailOptimizedSpec
+    from netplan.spec.planes import DualTorSpec, MultiPlaneSpec, RailOnlySpec
+    from netplan.topology.sizes import Split
+
+    _TreeSpec = LeafSpineSpec | ClosSpec | RailOptimizedSpec | RailOnlySpec | MultiPlaneSpec | DualTorSpec
 
 #: What each family's specs have that an option sets.
 OPTIONS = {
@@ -21,6 +25,9 @@ OPTIONS = {
     "fat-tree": {"gpus", "nic", "radix"},
     "clos": {"hosts", "gpus", "nic", "radix"},
     "rail-optimized": {"hosts", "gpus", "nic", "radix", "tiers"},
+    "rail-only": {"hosts", "gpus", "nic", "radix", "tiers"},
+    "multi-plane": {"hosts", "gpus", "nic", "radix", "tiers", "planes"},
+    "dual-tor": {"hosts", "gpus", "nic", "radix", "tiers"},
     "metro": {"hosts", "gpus", "nic", "radix"},
     "custom": {"hosts", "gpus", "nic", "radix"},
 }
@@ -33,9 +40,16 @@ _INSTEAD = {
     ("clos", "tiers"): "it has three; kind leaf-spine has two",
     ("metro", "tiers"): "its sites may be of any family: edit sites[].fabric",
     ("custom", "tiers"): "its switches are listed with their tiers",
+    ("dual-tor", "planes"): "it has two",
 }
 
-_TWO, _THREE = 2, 3
+#: The same for families that lack an option for one reason.
+_NO = {"planes": "kind multi-plane has planes"}
+
+#: Tiers that a family may have, where not two or three.
+_TIERS = {"rail-only": ("1", "2")}
+
+_ONE, _TWO, _THREE = 1, 2, 3
 
 #: Sizes that nothing else says.
 _RADIX, _GPUS, _NIC, _K, _HOSTS = 64, 8, "400G", 16, 64
@@ -91,7 +105,12 @@ _COUNT = click.IntRange(min=1, max=10_000_000)
 @click.option("--gpus", type=_COUNT, help="GPUs of each host, a NIC port each.")
 @click.option("--nic", callback=_nic, metavar="RATE", help="Line rate of a NIC port, such as 400G.")
 @click.option("--radix", type=_COUNT, help="Ports of a switch (fat-tree: k).")
-@click.option("--tiers", type=click.Choice(["2", "3"]), help="Switch tiers (rail-optimized only).")
+@click.option(
+    "--tiers",
+    type=click.Choice(["1", "2", "3"]),
+    help="Switch tiers (rail-optimized, multi-plane and dual-tor: 2 or 3; rail-only: 1 or 2).",
+)
+@click.option("--planes", type=click.IntRange(2, 64), help="Planes (multi-plane only); 2 when omitted.")
 @click.option("-o", "--output", type=click.Path(), help="Write here instead of to standard output.")
 @click.option("--force", is_flag=True, help="Replace the file when it is there.")
 def command(
@@ -103,10 +122,13 @@ def command(
     nic: str | None,
     radix: int | None,
     tiers: str | None,
+    planes: int | None,
     output: str | None,
     force: bool,
 ) -> None:
-    """Write a spec of family KIND: leaf-spine, fat-tree, clos, rail-optimized, metro or custom.
+    """Write a spec of family KIND.
+
+    KIND is leaf-spine, fat-tree, clos, rail-optimized, rail-only, multi-plane, dual-tor, metro or custom.
 
     Required keys are set; every optional key is there as a comment with its default, or with the value that
     follows from the rest. The fabric is built before it is written, so what comes out is feasible.
@@ -118,12 +140,18 @@ def command(
     """  # noqa: D301 -- click looks for the control character \b
     given = {
         word: value
-        for word, value in {"hosts": hosts, "gpus": gpus, "nic": nic, "radix": radix, "tiers": tiers}.items()
+        for word, value in {
+            "hosts": hosts, "gpus": gpus, "nic": nic, "radix": radix, "tiers": tiers, "planes": planes
+        }.items()
         if value is not None
-    }
+    }  # fmt: skip
     for word in given:
         if word not in OPTIONS[kind]:
-            raise click.UsageError(f"family {kind} has no --{word}: {_INSTEAD[kind, word]}")
+            instead = _INSTEAD.get((kind, word)) or _NO[word]
+            raise click.UsageError(f"family {kind} has no --{word}: {instead}")
+    fits = _TIERS.get(kind, ("2", "3"))
+    if tiers is not None and tiers not in fits:
+        raise click.UsageError(f"family {kind} has {' or '.join(fits)} tiers, not {tiers}")
     if (
         output not in (None, "-")
         and Path(str(output)).exists()
@@ -163,11 +191,11 @@ def template(kind: str, name: str, given: dict[str, Any]) -> str:
         "follows from the others: delete the # to set it. Remarks begin with # and a space.",
         f"All keys: netplan explain {kind}, netplan schema fabric. What comes out: netplan show FILE.",
     ]
-    if kind == "metro" or live.get("tiers") == _TWO:
+    if kind == "metro" or (live.get("tiers") == _TWO and kind != "rail-only"):
         head.append(
             "Keys that only fabrics of three tiers have (pod, core, a spine's uplinks) are not listed here."
         )
-    tiers = _TWO if kind == "metro" else live.get("tiers", _THREE)
+    tiers = _TWO if kind == "metro" else max(live.get("tiers", _THREE), _TWO)
     return commented_spec(kind, live, _shown(live, fabric), head=head, tiers=tiers)
 
 
@@ -183,9 +211,11 @@ def _build(live: dict[str, Any]) -> Fabric:
 
 
 def _tree(kind: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the live keys of leaf-spine, clos and rail-optimized."""
+    """Return the live keys of the families that are trees, or trees side by side."""
     radix, gpus = given.get("radix", _RADIX), given.get("gpus", _GPUS)
     tiers = {"leaf-spine": _TWO, "clos": _THREE}.get(kind, int(given.get("tiers", _TWO)))
+    if kind == "rail-only":
+        return _rail_only(name, given)
     if tiers == _TWO:
         count = _HOSTS
     else:  # two full pods
@@ -195,7 +225,8 @@ def _tree(kind: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
     live: dict[str, Any] = {
         "kind": kind,
         "name": name,
-        **({"tiers": tiers} if kind == "rail-optimized" else {}),
+        **({"planes": given.get("planes", _TWO), "rails": True} if kind == "multi-plane" else {}),
+        **({"tiers": tiers} if kind not in ("leaf-spine", "clos") else {}),
         "hosts": {
             "count": given.get("hosts", max(count, 1)),
             "gpus": gpus,
@@ -205,12 +236,33 @@ def _tree(kind: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
         "leaf": {"oversubscription": 1},
     }
     if tiers == _THREE:
-        if kind == "rail-optimized":
+        if kind in ("rail-optimized", "multi-plane"):
             live["pod"] = {"by": "block"}
         live |= {"spine": {"oversubscription": 1}, "core": {"radix": radix}}
     else:
         live["spine"] = {"radix": radix}
     live["cables"] = {"leaf_spine": "30 m"}
+    return live
+
+
+def _rail_only(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the live keys of rail-only: one leaf a rail where the hosts fit."""
+    radix, hosts = given.get("radix", _RADIX), given.get("hosts", _HOSTS)
+    tiers = int(given.get("tiers", _ONE if hosts <= radix else _TWO))
+    live = {
+        "kind": "rail-only",
+        "name": name,
+        "tiers": tiers,
+        "hosts": {
+            "count": min(hosts, radix) if tiers == _ONE and "hosts" not in given else hosts,
+            "gpus": given.get("gpus", _GPUS),
+            "nic_speed": given.get("nic", _NIC),
+        },
+        "radix": radix,
+    }
+    if tiers == _TWO:
+        live |= {"leaf": {"oversubscription": 1}, "spine": {"radix": radix}}
+    live["cables"] = {"host_leaf": "3 m"}
     return live
 
 
@@ -326,6 +378,9 @@ _LIVE = {
     "fat-tree": _fat_tree,
     "clos": _plain("clos"),
     "rail-optimized": _plain("rail-optimized"),
+    "rail-only": _plain("rail-only"),
+    "multi-plane": _plain("multi-plane"),
+    "dual-tor": _plain("dual-tor"),
     "metro": _metro,
     "custom": _custom,
 }
@@ -338,7 +393,7 @@ def _shown(live: dict[str, Any], fabric: Fabric) -> dict[str, str]:
     """Return the values that follow from the rest, by the path of their key."""
     from netplan.congestion.line_rate import TRANSPORTS
     from netplan.fabric import LINK_KINDS
-    from netplan.spec.fabric import FABRIC_SPEC, ClosSpec, LeafSpineSpec, RailOptimizedSpec
+    from netplan.spec.fabric import FABRIC_SPEC
     from netplan.units import format_time
 
     roce = TRANSPORTS["roce"]
@@ -360,26 +415,45 @@ def _shown(live: dict[str, Any], fabric: Fabric) -> dict[str, str]:
         shown["hosts.nics"] = str(live["hosts"]["gpus"])
     else:
         spec = FABRIC_SPEC.validate_python(live)
-        assert isinstance(spec, (LeafSpineSpec, ClosSpec, RailOptimizedSpec))
+        assert spec.kind in ("leaf-spine", "clos", "rail-optimized", "rail-only", "multi-plane", "dual-tor")
         shown |= _tree_sizes(spec, fabric)
     return shown
 
 
-def _tree_sizes(spec: LeafSpineSpec | ClosSpec | RailOptimizedSpec, fabric: Fabric) -> dict[str, str]:
+def _leaf_split(spec: _TreeSpec) -> Split:
+    """Return how a leaf's ports are divided."""
+    from netplan.topology.dual_tor import split_tor
+    from netplan.topology.multi_plane import port_rate
+    from netplan.topology.sizes import split_leaf
+
+    if spec.kind == "dual-tor":
+        return split_tor(spec)
+    rate = port_rate(spec) if spec.kind == "multi-plane" else spec.hosts.nic_speed
+    return split_leaf(spec.leaf, spec.radix, rate, spec.name)
+
+
+def _tree_sizes(spec: _TreeSpec, fabric: Fabric) -> dict[str, str]:
     """Return the numbers that follow from a tree family's spec."""
     import numpy as np
     from pydantic import TypeAdapter
 
     from netplan.spec.quantity import Rate
     from netplan.spec.tiers import SpineSpec
-    from netplan.topology.sizes import split_leaf, split_spine
+    from netplan.topology.sizes import split_spine
 
     def rate(value: float) -> str:
         return str(TypeAdapter(Rate).dump_python(value, mode="json"))
 
-    leaf = split_leaf(spec.leaf, spec.radix, spec.hosts.nic_speed, spec.name)
     structure = fabric.structure
     assert structure is not None
+    if spec.kind == "rail-only" and spec.tiers == _ONE:
+        # Refused where there are no spines: what only leads to them.
+        unused = ("leaf.oversubscription", "leaf.uplinks", "leaf.uplink_speed", "spine", "cables.leaf_spine")
+        shown = {"hosts.nics": str(spec.hosts.n_nics), **dict.fromkeys(unused, "")}
+        return shown | {
+            "leaf": f"{{radix: {spec.radix}, downlinks: {spec.radix}, breakout: 1}}",
+        }
+    leaf = _leaf_split(spec)
     shown = {
         "hosts.nics": str(spec.hosts.n_nics),
         "leaf.radix": str(spec.radix),
@@ -390,6 +464,7 @@ def _tree_sizes(spec: LeafSpineSpec | ClosSpec | RailOptimizedSpec, fabric: Fabr
         # Refused where one leaf holds everything: spines would join nothing.
         "spine.count": str(structure.spines) if structure.spines else "",
     }
+    planes = len(np.unique(fabric.endpoints.plane))
     if isinstance(spec.spine, SpineSpec) and structure.cores_per_group:
         spine = split_spine(spec.spine, spec.radix, leaf.up_rate, spec.name)
         shown |= {
@@ -397,7 +472,7 @@ def _tree_sizes(spec: LeafSpineSpec | ClosSpec | RailOptimizedSpec, fabric: Fabr
             "spine.uplinks": str(spine.up),
             "spine.uplink_speed": rate(spine.up_rate),
             "core.radix": str(spec.radix),
-            "core.count": str(int((fabric.nodes.tier == _THREE).sum())),
+            "core.count": str(structure.spines * structure.cores_per_group * structure.domains // planes),
             "pod.leaves": str(int(np.bincount(structure.leaf_pod)[0])),
         }
     return shown

@@ -79,6 +79,29 @@ def traffic_options(command: Command) -> Command:
     return command
 
 
+def fail_option(command: Command) -> Command:
+    """Add ``--fail``."""
+    return click.option(
+        "--fail",
+        "failures",
+        multiple=True,
+        metavar="WHAT",
+        help="What fails, such as switch:leaf-0-3, cable:leaf-0-1/spine-0-2, nic:host-00003/2, site:west, "
+        "span:east/west:2, tier:spine:2, random:cable:1%. Repeatable.",
+    )(command)
+
+
+def on_dead_option(command: Command) -> Command:
+    """Add ``--on-dead``."""
+    return click.option(
+        "--on-dead",
+        type=click.Choice(["shrink", "evict", "refuse"]),
+        default="shrink",
+        show_default=True,
+        help="Hosts that lost NIC ports: use the rest, leave out those that lost a whole NIC, or refuse.",
+    )(command)
+
+
 def split_sets(overrides: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the overrides of the fabric and those of the workload (``traffic.`` before the key)."""
     from netplan.spec.validate import split_overrides

@@ -12,10 +12,19 @@ from netplan.cli import options
 @click.option(
     "--save", type=click.Path(), help="Save the built fabric as JSON, to be loaded instead of its spec."
 )
+@options.fail_option
 @options.set_option
+@options.seed_option
 @options.output_options
 def command(
-    fabric: str, *, save: str | None, overrides: tuple[str, ...], form: str, output: str | None
+    fabric: str,
+    *,
+    save: str | None,
+    failures: tuple[str, ...],
+    overrides: tuple[str, ...],
+    seed: int,
+    form: str,
+    output: str | None,
 ) -> None:
     """Show counts per tier, ports, oversubscription, bisection, rails, planes and sites of FABRIC.
 
@@ -23,6 +32,7 @@ def command(
     Examples:
       netplan show superpod-b200-64su
       netplan show my-fabric.yaml --set leaf.oversubscription=2 --format json
+      netplan show fat-tree-k8 --fail random:cable:5% --save damaged.json
     """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.fabric.convert import save_fabric
@@ -30,7 +40,7 @@ def command(
     from netplan.report.fabrics import measure_tables
     from netplan.spec.validate import split_overrides
 
-    built = api.load_fabric(fabric, overrides=split_overrides(overrides))
+    built = api.fail(api.load_fabric(fabric, overrides=split_overrides(overrides)), failures, seed=seed)
     if save is not None:
         save_fabric(built, save)
         click.echo(f"saved {built!r} to {save}", err=True)

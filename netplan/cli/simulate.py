@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from netplan.cli import options
 from netplan.files import write_file
+
+if TYPE_CHECKING:
+    from netplan.traffic.damaged import OnDead
 
 
 @click.command(short_help="Run traffic on a fabric")
@@ -18,6 +21,8 @@ from netplan.files import write_file
 @click.option("--qps", type=int, help="Queue pairs of each connection.")
 @click.option("--by", type=click.Choice(["tier", "rail", "phase", "site"]), help="Add a summary by a column.")
 @click.option("--flows", type=click.Path(), help="Write a CSV with a row for every flow here.")
+@options.fail_option
+@options.on_dead_option
 @options.traffic_options
 @options.set_option
 @options.seed_option
@@ -32,6 +37,8 @@ def command(
     qps: int | None,
     by: str | None,
     flows: str | None,
+    failures: tuple[str, ...],
+    on_dead: OnDead,
     placement: str | None,
     ranks: int | None,
     size: str | None,
@@ -46,12 +53,17 @@ def command(
 ) -> None:
     """Run TRAFFIC on FABRIC and say how long it takes, with what efficiency, and what holds it back.
 
+    With --fail it runs on the damaged fabric, rerouted, and beside it on the undamaged one: what is cut off
+    and which bandwidth is left comes with the result.
+
     \b
     Examples:
       netplan simulate superpod-b200-4su all-reduce-1gib --routing ecmp --placement random
       netplan simulate metro-30km-2site all-reduce-1gib --size 16GiB --by site --format json
+      netplan simulate fat-tree-k8 permutation-64mib --routing spray --fail switch:spine-0-0
     """  # noqa: D301 -- click wants the control character
     from netplan import api
+    from netplan.report.damage import damage_tables
     from netplan.report.results import flow_table, result_tables
     from netplan.report.tables import render_tables
 
@@ -62,24 +74,27 @@ def command(
         traffic_sets, placement=placement, ranks=ranks, size=size, qps=qps, work_conserving=work_conserving
     )
     workload = api.load_traffic(traffic, overrides=sets)
+    settings = {"routing": routing, "seed": seed, **options.routing_options(polarized=polarized, mtu=mtu)}
+    aftermath = None
     with options.progress_on_stderr() as progress:
-        result = api.simulate(
-            built,
-            workload,
-            routing=routing,
-            cc=cc,
-            seed=seed,
-            progress=progress,
-            **options.routing_options(polarized=polarized, mtu=mtu),
-        )
+        if failures:
+            damaged = api.fail(built, failures, seed=seed)
+            aftermath = api.aftermath(
+                built, damaged, workload, cc=cc, on_dead=on_dead, progress=progress, **settings
+            )
+            result = aftermath.damaged
+        else:
+            result = api.simulate(built, workload, cc=cc, on_dead=on_dead, progress=progress, **settings)
     if verbose:
+        run = result.scenario
         click.echo(
-            f"{built!r}\n{result.scenario.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s",
-            err=True,
+            f"{run.fabric!r}\n{run.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s", err=True
         )
     if flows is not None:
         write_file(flows, render_tables([flow_table(result)], "csv").encode())
     data: dict[str, Any] = result.to_dict()
     if by is not None:
         data["result"][f"by_{by}"] = result.by(by)
-    options.emit(form, output, data, lambda: result_tables(result, by))
+    if aftermath is not None:
+        data["damage"] = aftermath.to_dict()
+    options.emit(form, output, data, lambda: [*result_tables(result, by), *damage_tables(aftermath)])

@@ -170,8 +170,13 @@ def _tiers(fabric: Fabric) -> Iterator[FabricFault]:
 )
 def _endpoints(fabric: Fabric) -> Iterator[FabricFault]:
     count = np.bincount(fabric.endpoints.host, minlength=fabric.n_nodes)
-    for host, more in _listed(fabric.host_ids[count[fabric.host_ids] == 0]):
+    had = count if fabric.damage is None else np.bincount(fabric.damage.before.host, minlength=fabric.n_nodes)
+    bare = fabric.host_ids[count[fabric.host_ids] == 0]
+    for host, more in _listed(bare[had[bare] == 0]):
         yield FabricFault("NP105", "error", fabric.node_name(host), f"has no NIC port with a link{more}")
+    for host, more in _listed(bare[had[bare] > 0]):
+        message = f"is cut off by the failures: no NIC port is left{more}"
+        yield FabricFault("NP105", "warning", fabric.node_name(host), message)
     up = 2 * fabric.endpoints.cable.astype(np.int64)
     wrong = (fabric.links.src[up] != fabric.endpoints.host) | (fabric.links.dst[up] != fabric.endpoints.leaf)
     for endpoint, more in _listed(np.flatnonzero(wrong)):
@@ -191,13 +196,17 @@ def _endpoints(fabric: Fabric) -> Iterator[FabricFault]:
 )
 def _connected(fabric: Fabric) -> Iterator[FabricFault]:
     part = components(fabric, through_hosts=True)
+    ids = np.arange(fabric.n_nodes)
+    if fabric.damage is not None:  # nodes without any cable left are known
+        ids = np.unique(fabric.links.src)
+        part = np.unique(part[ids], return_inverse=True)[1]
     if part.size and part.max() > 0:
-        lost = int(np.flatnonzero(part != part[0])[0])
+        first, lost = int(ids[0]), int(ids[np.flatnonzero(part != part[0])[0]])
         yield FabricFault(
             "NP106",
-            "error",
+            "error" if fabric.damage is None else "warning",
             fabric.node_name(lost),
-            f"cannot be reached from {fabric.node_name(0)}: the fabric is in {int(part.max()) + 1} parts",
+            f"cannot be reached from {fabric.node_name(first)}: the fabric is in {int(part.max()) + 1} parts",
             hint="join the parts, or describe them as separate fabrics",
         )
 
@@ -218,12 +227,15 @@ def _meet(fabric: Fabric) -> Iterator[FabricFault]:
     part = components(fabric, through_hosts=False)
     groups = np.unique(part[fabric.endpoints.leaf])
     if len(groups) > 1:
+        hint = "traffic that changes rail needs PXN; ring collectives stay in their rail"
+        if (np.diff(fabric.nic_ptr) > 1).any():
+            hint = "traffic stays in its plane: QPs bound to one port of a NIC leave its other planes idle"
         yield FabricFault(
             "NP107",
             "warning",
             fabric.name,
             f"its endpoints are in {len(groups)} groups that meet only inside hosts",
-            hint="traffic that changes rail needs PXN; ring collectives stay in their rail",
+            hint=hint,
         )
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from netplan.fabric.damage import Damage
     from netplan.fabric.structure import ClosStructure
 
 #: Names of the tiers, by number. Metro switches join sites and stand above any site's top tier.
@@ -141,7 +142,8 @@ class Fabric:
     Made by `FabricBuilder.finish`, which guarantees: no switch uses more ports than it has, both
     ends of every cable are nodes, both directions of a cable have one speed, cables join
     adjacent tiers (or metro switches), every host has an endpoint and every endpoint a link, and
-    the whole is connected.
+    the whole is connected. A damaged one (`netplan.fabric.failures`) has hosts without endpoints
+    and may be in parts.
     """
 
     name: str
@@ -163,6 +165,8 @@ class Fabric:
     """Latency that each switch adds [s]; the transport's own when None."""
     endpoint_latency: float | None = None
     """Latency that two NICs and hosts add to a message [s]; the transport's own when None."""
+    damage: Damage | None = None
+    """What failed, and the numbers of before; None for a whole fabric."""
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
@@ -173,7 +177,7 @@ class Fabric:
         return (
             f"<Fabric {self.name!r} {self.kind}: {self.n_hosts:,} hosts, {self.n_gpus:,} GPUs, "
             f"{self.n_endpoints:,} endpoints, {self.n_switches:,} switches, "
-            f"{self.links.n_cables:,} cables>"
+            f"{self.links.n_cables:,} cables{'' if self.damage is None else ', damaged'}>"
         )
 
     @property
@@ -228,6 +232,29 @@ class Fabric:
     def endpoint_rate(self) -> NDArray[np.float64]:
         """(n_endpoints,) line rate of each NIC port [bytes/s]."""
         return self.links.capacity[2 * self.endpoints.cable.astype(np.int64)]
+
+    @cached_property
+    def endpoint_address(self) -> NDArray[np.int64]:
+        """(n_endpoints,) what stands for each endpoint in packets: its number in the whole fabric."""
+        if self.damage is None:
+            return np.arange(self.n_endpoints)
+        return self.damage.endpoint.astype(np.int64)
+
+    @cached_property
+    def nic_ptr(self) -> NDArray[np.int64]:
+        """(n_nics + 1,) ports ``nic_ptr[k]:nic_ptr[k + 1]`` belong to NIC ``k``, counted over the fabric.
+
+        The ports of a NIC follow one another: one host, one rail, ascending planes.
+        """
+        e = self.endpoints
+        goes_on = (np.diff(e.host) == 0) & (np.diff(e.rail) == 0) & (np.diff(e.plane) > 0)
+        first = np.flatnonzero(~np.concatenate([[False], goes_on])[: len(e)])
+        return np.concatenate([first, [len(e)]])
+
+    @cached_property
+    def endpoint_nic(self) -> NDArray[np.int64]:
+        """(n_endpoints,) NIC that each port belongs to."""
+        return np.repeat(np.arange(len(self.nic_ptr) - 1), np.diff(self.nic_ptr))
 
     @cached_property
     def out_ptr(self) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 The file is JSON: ``schema`` (`SCHEMA`), names, and the columns of each table, a column being a
 list of numbers or, where few values repeat in runs, ``{"values": [...], "counts": [...]}``.
 Cables have one row for both directions; ``links`` has the columns that could differ between them.
+``damage`` is there for damaged fabrics only.
 Whatever is read is checked before it is used: files come from other people and other programs.
 """
 
@@ -19,6 +20,7 @@ import numpy as np
 from netplan.errors import FabricError, OutputError, did_you_mean
 from netplan.fabric.builder import CABLE_COLUMNS, ENDPOINT_COLUMNS, NODE_COLUMNS, raise_on_faults
 from netplan.fabric.columns import LINK_KINDS, TIER_NAMES, Endpoints, Fabric, Links, NameBlock, Nodes
+from netplan.fabric.damage import REASONS, Damage
 from netplan.fabric.structure import ClosStructure
 from netplan.files import write_file
 
@@ -59,6 +61,8 @@ _KEYS = (
     "switch_latency_s",
     "endpoint_latency_s",
 )
+
+_DAMAGE = ("failures", "seeds", "nodes", "cable", "endpoint", "n_cables", "before", "lost")
 
 #: Templates of names: text and places for whole numbers or words, nothing that could reach into objects.
 _TEMPLATE = re.compile(r"(?:[^{}]|\{(?::0?[0-9]{0,2}d)?\})*")
@@ -206,6 +210,18 @@ def fabric_to_dict(fabric: Fabric) -> dict[str, Any]:
         "spec": None if fabric.spec is None else dict(fabric.spec),
         "switch_latency_s": fabric.switch_latency,
         "endpoint_latency_s": fabric.endpoint_latency,
+        **({} if fabric.damage is None else {"damage": _damage_to_dict(fabric.damage)}),
+    }
+
+
+def _damage_to_dict(damage: Damage) -> dict[str, Any]:
+    """Return what a damaged fabric remembers as plain data."""
+    return {
+        "failures": list(damage.failures),
+        "seeds": list(damage.seeds),
+        "n_cables": damage.n_cables,
+        "before": {name: _written(getattr(damage.before, name)) for name in ENDPOINT_COLUMNS},
+        **{name: _written(getattr(damage, name)) for name in ("nodes", "cable", "endpoint", "lost")},
     }
 
 
@@ -311,7 +327,7 @@ class _Reader:
 
     def fabric(self, data: Mapping[str, Any]) -> Fabric:
         """Return the fabric, its ids all in range."""
-        self._keys("the fabric", data, _KEYS)
+        self._keys("the fabric", data, (*_KEYS, *(("damage",) if "damage" in data else ())))
         site_names = self._words("site_names", data["site_names"])
         nodes = self._table("nodes", data["nodes"], NODE_COLUMNS)
         hosts = self._table("hosts", data["hosts"], _HOSTS)
@@ -363,6 +379,7 @@ class _Reader:
             spec=self._spec(data["spec"]),
             switch_latency=self._latency("switch_latency_s", data["switch_latency_s"]),
             endpoint_latency=self._latency("endpoint_latency_s", data["endpoint_latency_s"]),
+            damage=self._damage(data.get("damage"), n_nodes, n_cables, len(endpoints["host"])),
         )
 
     def _keys(self, where: str, data: object, wanted: Iterable[str]) -> None:
@@ -496,6 +513,54 @@ class _Reader:
         if (np.diff(values["leaf_pod"]) < 0).any() or not n_leaves:
             self._refuse("structure.leaf_pod must name pods in ascending order, for one leaf at least")
         return ClosStructure(**values)
+
+    def _damage(self, data: object, n_nodes: int, n_cables: int, n_endpoints: int) -> Damage | None:
+        """Return what a damaged fabric remembers, its numbers all in range."""
+        if data is None:
+            return None
+        self._keys("damage", data, _DAMAGE)
+        assert isinstance(data, dict)
+        failures = self._words("damage.failures", data["failures"])
+        seeds = self._column("damage.seeds", data["seeds"], np.int64)
+        whole = data["n_cables"]
+        if type(whole) is not int or not n_cables <= whole < MOST_ROWS:
+            self._refuse(f"damage.n_cables is {_word(whole)}, not a number of cables from {n_cables}")
+        before = self._table("damage.before", data["before"], ENDPOINT_COLUMNS)
+        nodes = self._column("damage.nodes", data["nodes"], np.int32)
+        cable = self._column("damage.cable", data["cable"], np.int32)
+        endpoint = self._column("damage.endpoint", data["endpoint"], np.int32)
+        lost = self._column("damage.lost", data["lost"], np.int8)
+        n_before = len(before["host"])
+        for name, column, count, what in (
+            ("before.host", before["host"], n_nodes, "nodes"),
+            ("before.leaf", before["leaf"], n_nodes, "nodes"),
+            ("before.cable", before["cable"], whole, "cables"),
+            ("before.rail", before["rail"], 1 << 15, "rails"),
+            ("nodes", nodes, n_nodes, "nodes"),
+            ("cable", cable, whole, "cables"),
+            ("endpoint", endpoint, n_before, "endpoints"),
+            ("lost", lost, len(REASONS), "reasons"),
+        ):
+            self._range(f"damage.{name}", column, count, what)
+        fits = len(seeds) == len(failures) and len(cable) == n_cables and len(endpoint) == n_endpoints
+        ascends = all((np.diff(column) > 0).all() for column in (nodes, cable, endpoint))
+        if not fits or not ascends or len(lost) != n_before or (np.diff(before["host"]) < 0).any():
+            self._refuse(
+                "damage does not fit the fabric: it has one seed per failure, and one old number per cable "
+                "and endpoint in ascending order"
+            )
+        if not np.array_equal(np.flatnonzero(lost == 0), endpoint):
+            self._refuse("damage.lost and damage.endpoint disagree on which endpoints are left")
+        return Damage(
+            failures=failures,
+            seeds=tuple(seeds.tolist()),
+            nodes=nodes,
+            cable=cable,
+            endpoint=endpoint,
+            n_cables=whole,
+            before=Endpoints(**before),
+            lost=lost,
+        )
 
     def _spec(self, data: object) -> dict[str, Any] | None:
         """Return the spec as it was saved."""

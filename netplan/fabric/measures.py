@@ -185,6 +185,8 @@ def measure(fabric: Fabric) -> Measures:
     O(links) where the fabric has a structure, so milliseconds for 131,072 GPUs.
     """
     notes = []
+    if fabric.damage is not None:
+        notes.append(f"damaged ({', '.join(fabric.damage.failures)}): the figures are those of what is left")
     group = _endpoint_groups(fabric)
     n_groups = int(group.max(initial=-1)) + 1
     if n_groups > 1:

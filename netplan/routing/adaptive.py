@@ -91,7 +91,9 @@ def split_flows(
     number = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
     src, dst = flows.src[owner], flows.dst[owner]
     rate = (flows.lone_rates(fabric.endpoint_rate) / parts)[owner]
-    return Flowlets(src, dst, rate, mix(options.seed, src, dst, flows.channel[owner], number)), owner
+    address = fabric.endpoint_address
+    key = mix(options.seed, address[src], address[dst], flows.channel[owner], number)
+    return Flowlets(src, dst, rate, key), owner
 
 
 def _route(scheme: str, fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:

@@ -56,7 +56,9 @@ def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Route every QP by the hashes of the switches on its way."""
     src, dst = np.repeat(flows.src, flows.qps), np.repeat(flows.dst, flows.qps)
     qp = np.tile(np.arange(flows.qps), len(flows))
-    key = five_tuple_keys(src, dst, np.repeat(flows.channel, flows.qps), qp, options.seed)
+    address = fabric.endpoint_address
+    channel = np.repeat(flows.channel, flows.qps)
+    key = five_tuple_keys(address[src], address[dst], channel, qp, options.seed)
     seeds = switch_seeds(fabric, options.seed, shared=options.polarized)
     path_ptr, link = hashed_paths(fabric, src, dst, key, seeds)
     return single_paths("ecmp", fabric, len(flows), np.ones(len(src)), path_ptr, link)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Route every flow by its destination."""
     seeds = switch_seeds(fabric, options.seed)
-    path_ptr, link = hashed_paths(fabric, flows.src, flows.dst, mix(flows.dst), seeds)
+    key = mix(fabric.endpoint_address[flows.dst])
+    path_ptr, link = hashed_paths(fabric, flows.src, flows.dst, key, seeds)
     weight = np.full(len(flows), float(flows.qps))
     return single_paths("ib-random", fabric, len(flows), weight, path_ptr, link)

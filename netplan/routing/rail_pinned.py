@@ -33,13 +33,13 @@ def leaf_numbers(fabric: Fabric) -> NDArray[np.int64]:
 
 
 def port_numbers(fabric: Fabric) -> NDArray[np.int64]:
-    """Return, per endpoint, its rank among the endpoints of its leaf."""
-    leaf = fabric.endpoints.leaf
+    """Return, per endpoint, its rank among the endpoints of its leaf, those that failed included."""
+    leaf = fabric.endpoints.leaf if fabric.damage is None else fabric.damage.before.leaf
     order = np.argsort(leaf, kind="stable")
     first = np.searchsorted(leaf[order], leaf[order], side="left")
     rank = np.empty(len(leaf), np.int64)
     rank[order] = np.arange(len(leaf)) - first
-    return rank
+    return rank[fabric.endpoint_address]
 
 
 def pinned_paths(

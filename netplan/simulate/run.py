@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from netplan.fabric import Fabric
     from netplan.simulate.scenario import Scenario
     from netplan.traffic import Phase
 
@@ -159,20 +160,43 @@ def _run_phase(
     room = np.concatenate([routes.capacity(capacity), limits])
     run = _run_flows(scenario, flows, limited, room, phase, report)
     alone = route_flows(fabric, flows.table, "ideal")
-    ideal = _run_flows(scenario, flows, alone, capacity, phase)
+    sends, receives = _nic_rates(fabric, flows.table, line_rate)
+    whole = capacity.copy()
+    whole[2 * fabric.endpoints.cable.astype(np.int64)] = sends
+    whole[2 * fabric.endpoints.cable.astype(np.int64) + 1] = receives
+    ideal = _run_flows(scenario, flows, alone, whole, phase)
     per_qp = np.repeat(flows.table.offered_rates(line_rate) / qps, np.diff(routes.flow_ptr))
     result = _phase_result(phase, flows, run, ideal, delay)
     return _PhaseRun(
         result=result,
         run=run,
         finish=np.full(len(delay), result.completion_s) if phase.lockstep else run.network + delay,
-        senders=sender_efficiency(flows.table.src, flows.table.dst, run.rate, line_rate),
+        senders=sender_efficiency(flows.table.src, flows.table.dst, run.rate, sends, receives),
         load=routes.link_load(run.path_rate) / capacity,
         offered=routes.link_load(per_qp * routes.weight) / capacity,
         crossing=_flows_per_link(routes),
         bottleneck=_link_of_resource(routes)[run.stopped_by],
         windowed=len(limits),
     )
+
+
+def _nic_rates(
+    fabric: Fabric, flows: FlowTable, line_rate: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what each port could send and receive if the ports of its NIC that are in use had all of it.
+
+    The port's own line rate, but where a NIC has ports in several planes and flows on some of them only.
+    """
+    nic = fabric.endpoint_nic
+    whole = np.bincount(nic, line_rate)
+
+    def shared(ends: NDArray[np.int32]) -> NDArray[np.float64]:
+        used = np.zeros(len(nic))
+        used[ends] = 1.0
+        in_use = np.bincount(nic, used)[nic]
+        return np.where(in_use > 0, whole[nic] / np.maximum(in_use, 1.0), line_rate)
+
+    return shared(flows.src), shared(flows.dst)
 
 
 def _run_flows(

@@ -13,6 +13,7 @@ from netplan.routing import SCHEMES, RoutingOptions
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
+    from netplan.fabric.damage import Damage
     from netplan.traffic import Demand
 
 #: The only model of congestion control so far: rates are max-min fair at once and stay so.
@@ -38,7 +39,8 @@ class Scenario:
         return TRANSPORTS[SCHEMES.find(self.routing).transport]
 
     def manifest(self) -> dict[str, Any]:
-        """Return what a number can be traced by: hashes, version, models, seed."""
+        """Return what a number can be traced by: hashes, version, failures, models, seed."""
+        damage = self.fabric.damage
         return {
             "netplan": netplan.__version__,
             "fabric": {
@@ -51,6 +53,7 @@ class Scenario:
                 "kind": self.demand.kind,
                 "sha256": _digest(self.demand.spec),
             },
+            "failures": None if damage is None else self._failures(damage),
             "models": {
                 "routing": self.routing,
                 "cc": MAX_MIN,
@@ -61,6 +64,14 @@ class Scenario:
             "qps": self.demand.qps,
             "routing_options": asdict(self.options),
             "seed": self.options.seed,
+        }
+
+    def _failures(self, damage: Damage) -> dict[str, Any]:
+        """Return what failed, as it was written, and what a job does with hosts that lost NICs."""
+        return {
+            "items": list(damage.failures),
+            "seeds": list(damage.seeds),
+            "on_dead": self.demand.on_dead,
         }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, TypeAdapter, model_validator
 
 from netplan.spec.base import Refusal, SpecModel
+from netplan.spec.planes import DualTorSpec, MultiPlaneSpec, RailOnlySpec
 from netplan.spec.quantity import Count, Length, Name, Ratio
 from netplan.spec.tiers import (
     CableLengthsSpec,
@@ -266,7 +267,15 @@ class CustomSpec(FabricSpecBase):
 
 
 SiteFabricSpec = Annotated[
-    LeafSpineSpec | ClosSpec | FatTreeSpec | RailOptimizedSpec | CustomSpec, Field(discriminator="kind")
+    LeafSpineSpec
+    | ClosSpec
+    | FatTreeSpec
+    | RailOptimizedSpec
+    | RailOnlySpec
+    | MultiPlaneSpec
+    | DualTorSpec
+    | CustomSpec,
+    Field(discriminator="kind"),
 ]
 
 
@@ -362,7 +371,15 @@ class MetroSpec(FabricSpecBase):
 
 
 FabricSpec = Annotated[
-    LeafSpineSpec | ClosSpec | FatTreeSpec | RailOptimizedSpec | MetroSpec | CustomSpec,
+    LeafSpineSpec
+    | ClosSpec
+    | FatTreeSpec
+    | RailOptimizedSpec
+    | RailOnlySpec
+    | MultiPlaneSpec
+    | DualTorSpec
+    | MetroSpec
+    | CustomSpec,
     Field(discriminator="kind"),
 ]
 

@@ -91,8 +91,8 @@ def spec_kinds(what: What) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> spec_kinds("fabric")
-    ('leaf-spine', 'clos', 'fat-tree', 'rail-optimized', 'metro', 'custom')
+    >>> spec_kinds("fabric")[:3]
+    ('leaf-spine', 'clos', 'fat-tree')
     """
     return tuple(kind for kind in _schemas(what) if kind != "$defs")
 

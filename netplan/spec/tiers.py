@@ -89,7 +89,7 @@ class LeafSpec(SpecModel):
     oversubscription: PositiveRatio = 1.0
     """Downlink over uplink bandwidth; 1 is non-blocking. Not used when both counts are given."""
     uplink_speed: PositiveRate | None = None
-    """Line rate towards the spines; the NIC speed times the breakout when omitted."""
+    """Line rate towards the spines; the NIC port's speed times the breakout when omitted."""
 
     @model_validator(mode="after")
     def _ratio_or_both_counts(self) -> Self:

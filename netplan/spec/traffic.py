@@ -53,6 +53,8 @@ class _TrafficSpec(SpecModel):
     """A QP that is done helps its siblings; else every QP carries an equal share to its end."""
     window: PositiveSize | None = None
     """Bytes that one channel may have outstanding; no limit when omitted."""
+    planes: Literal["all", "one"] = "all"
+    """``all``: a NIC with ports in several planes uses all; ``one``: its QPs are bound to its first port."""
 
 
 class RingSpec(_TrafficSpec):

@@ -46,7 +46,7 @@ def build(spec: ClosSpec) -> Fabric:
     hosts = spec.hosts
     check_hosts(hosts, spec.name)
     leaf = split_leaf(spec.leaf, spec.radix, hosts.nic_speed, spec.name)
-    leaves = -(-hosts.count // hosts_per_leaf(spec.name, hosts, leaf))
+    leaves = -(-hosts.count // hosts_per_leaf(spec.name, hosts.n_nics, leaf))
     sizes = size_three_tiers(spec.name, None, leaves, leaf, spec.pod, spec.spine, spec.core, spec.radix)
     return build_tree(
         spec.name,

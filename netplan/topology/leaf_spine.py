@@ -30,14 +30,13 @@ from netplan.topology.tree import build_tree, hosts_on_leaves
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.fabric import LeafSpineSpec
-    from netplan.spec.tiers import HostsSpec
     from netplan.topology.sizes import Split
 
 
 @family(
     "leaf-spine",
     summary="two tiers; all NICs of a host on one leaf, every leaf on every spine",
-    leaves_out="hosts attached to two leaves (dual ToR)",
+    leaves_out="NICs with ports on two leaves (dual-tor), planes (multi-plane)",
 )
 def build(spec: LeafSpineSpec) -> Fabric:
     """Build a leaf-spine fabric.
@@ -50,7 +49,7 @@ def build(spec: LeafSpineSpec) -> Fabric:
     hosts = spec.hosts
     check_hosts(hosts, spec.name)
     leaf = split_leaf(spec.leaf, spec.radix, hosts.nic_speed, spec.name)
-    per_leaf = hosts_per_leaf(spec.name, hosts, leaf)
+    per_leaf = hosts_per_leaf(spec.name, hosts.n_nics, leaf)
     sizes = size_two_tiers(spec.name, hosts.count, None, per_leaf, leaf, spec.spine, spec.radix)
     return build_tree(
         spec.name,
@@ -65,17 +64,28 @@ def build(spec: LeafSpineSpec) -> Fabric:
     )
 
 
-def hosts_per_leaf(name: str, hosts: HostsSpec, leaf: Split) -> int:
+def hosts_per_leaf(name: str, nics: int, leaf: Split, rails: str = "kind: rail-optimized") -> int:
     """Return how many hosts fit one leaf with all their NICs.
+
+    Parameters
+    ----------
+    name
+        Name of the fabric, for messages.
+    nics
+        NICs of each host.
+    leaf
+        A leaf's ports.
+    rails
+        How a spec asks for NICs on different leaves, for hints.
 
     Raises
     ------
     FabricError
         Not even one does.
     """
-    if leaf.down < hosts.n_nics:
+    if leaf.down < nics:
         raise FabricError(
-            f"{name}: a host has {hosts.n_nics} NICs, a leaf {leaf.down} downlinks: no host fits",
-            hint="spread the NICs over leaves (kind: rail-optimized), or take leaves with more downlinks",
+            f"{name}: a host has {nics} NICs, a leaf {leaf.down} downlinks: no host fits",
+            hint=f"spread the NICs over leaves ({rails}), or take leaves with more downlinks",
         )
-    return leaf.down // hosts.n_nics
+    return leaf.down // nics

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netplan.errors import FabricError
+from netplan.spec.tiers import CoreSpec
 from netplan.topology.registry import family
 from netplan.topology.sizes import check_hosts, size_three_tiers, size_two_tiers, split_leaf, split_spine
 from netplan.topology.tree import Attachment, build_tree
@@ -34,13 +35,15 @@ from netplan.topology.tree import Attachment, build_tree
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.fabric import RailOptimizedSpec
+    from netplan.spec.planes import DualTorSpec, MultiPlaneSpec
+    from netplan.spec.tiers import PodSpec
     from netplan.topology.sizes import ClosSizes, Split
 
 
 @family(
     "rail-optimized",
     summary="NIC r of every host on the leaves of rail r; two or three tiers, pods by block or by rail",
-    leaves_out="rails that never meet (rail-only) and NICs split over planes",
+    leaves_out="NICs with ports on several leaves (multi-plane, dual-tor)",
 )
 def build(spec: RailOptimizedSpec) -> Fabric:
     """Build a rail-optimized fabric.
@@ -54,35 +57,66 @@ def build(spec: RailOptimizedSpec) -> Fabric:
     check_hosts(hosts, spec.name)
     leaf = split_leaf(spec.leaf, spec.radix, hosts.nic_speed, spec.name)
     blocks = -(-hosts.count // leaf.down)
-    sizes = _sizes(spec, blocks, rails, leaf)
     by_rail = spec.tiers == 3 and spec.pod.by == "rail"  # noqa: PLR2004 -- tiers
+    sizes = rail_sizes(spec, blocks, rails, leaf, spec.name, by_rail=by_rail)
     return build_tree(
         spec.name,
         spec.kind,
         hosts=hosts,
         n_hosts=hosts.count,
         nics=rails,
-        attachment=_attach(hosts.count, rails, leaf.down, sizes, by_rail=by_rail),
+        attachment=attach_rails(hosts.count, rails, leaf.down, sizes, by_rail=by_rail),
         sizes=sizes,
         cables=spec.cables,
         spec=spec,
     )
 
 
-def _sizes(spec: RailOptimizedSpec, blocks: int, rails: int, leaf: Split) -> ClosSizes:
-    """Find the switches of each tier."""
-    name, pod = spec.name, spec.pod
+def rail_sizes(
+    spec: RailOptimizedSpec | MultiPlaneSpec | DualTorSpec,
+    blocks: int,
+    rails: int,
+    leaf: Split,
+    name: str,
+    *,
+    by_rail: bool,
+) -> ClosSizes:
+    """Find the switches of each tier (of each plane, where there are planes).
+
+    Parameters
+    ----------
+    spec
+        What is wanted.
+    blocks, rails
+        Blocks of hosts, and leaves of each.
+    leaf
+        A leaf's ports.
+    name
+        Name of the fabric, for messages.
+    by_rail
+        Whether pods are of one rail each.
+
+    Raises
+    ------
+    FabricError
+        The request is infeasible.
+    """
+    pod: PodSpec = spec.pod
     if spec.tiers == 2:  # noqa: PLR2004 -- tiers
-        return size_two_tiers(name, spec.hosts.count, rails, leaf.down, leaf, spec.spine, spec.radix)
+        three = "tiers: 3" if spec.kind == "dual-tor" else ""
+        count, spine = spec.hosts.count, spec.spine
+        return size_two_tiers(name, count, rails, leaf.down, leaf, spine, spec.radix, three_tiers=three)
     leaves = blocks * rails
-    if pod.by == "rail":
-        return size_three_tiers(name, rails, leaves, leaf, pod, spec.spine, spec.core, spec.radix)
+    core = spec.core if isinstance(spec.core, CoreSpec) else CoreSpec(**dict(spec.core))
+    if by_rail:
+        return size_three_tiers(name, rails, leaves, leaf, pod, spec.spine, core, spec.radix)
     # Pods hold whole blocks.
     down = split_spine(spec.spine, spec.radix, leaf.up_rate, name).down
     if rails > down:
         raise FabricError(
             f"{name}: a block has {rails} leaves, one per rail, but a spine has {down} downlinks",
-            hint=f"feasible: pod.by: rail; spines with at least {rails} downlinks",
+            hint=f"feasible: {'' if spec.kind == 'dual-tor' else 'pod.by: rail; '}"
+            f"spines with at least {rails} downlinks",
         )
     if pod.leaves is None:
         pods = -(-blocks // (down // rails))
@@ -95,10 +129,10 @@ def _sizes(spec: RailOptimizedSpec, blocks: int, rails: int, leaf: Split) -> Clo
             "would be cut in two",
             hint=f"feasible: {' or '.join(fits or [str(down // rails * rails)])}",
         )
-    return size_three_tiers(name, None, leaves, leaf, pod, spec.spine, spec.core, spec.radix)
+    return size_three_tiers(name, None, leaves, leaf, pod, spec.spine, core, spec.radix)
 
 
-def _attach(n_hosts: int, rails: int, downlinks: int, sizes: ClosSizes, *, by_rail: bool) -> Attachment:
+def attach_rails(n_hosts: int, rails: int, downlinks: int, sizes: ClosSizes, *, by_rail: bool) -> Attachment:
     """Attach NIC r of each host to the leaf of its block and rail."""
     host = np.repeat(np.arange(n_hosts, dtype=np.int32), rails)
     rail = np.tile(np.arange(rails, dtype=np.int32), n_hosts)

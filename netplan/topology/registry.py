@@ -31,7 +31,17 @@ class Family:
 FAMILIES: Registry[Family] = Registry(
     "kind",
     "netplan.topology",
-    ("leaf_spine", "fat_tree", "clos", "rail_optimized", "metro", "custom"),
+    (
+        "leaf_spine",
+        "fat_tree",
+        "clos",
+        "rail_optimized",
+        "rail_only",
+        "multi_plane",
+        "dual_tor",
+        "metro",
+        "custom",
+    ),
     FabricError,
 )
 

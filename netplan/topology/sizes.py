@@ -116,8 +116,17 @@ def equal_bundle(lower: int, uplinks: int, ports: int) -> int | None:
     return next((count for count in divisors(uplinks) if count >= least), None)
 
 
-def check_hosts(hosts: HostsSpec, name: str) -> None:
+def check_hosts(hosts: HostsSpec, name: str, ports: int = 1) -> None:
     """Refuse absurd numbers of hosts before memory is taken.
+
+    Parameters
+    ----------
+    hosts
+        What the spec says of them.
+    name
+        Name of the fabric, for messages.
+    ports
+        Ports of each NIC.
 
     Raises
     ------
@@ -125,10 +134,11 @@ def check_hosts(hosts: HostsSpec, name: str) -> None:
         More endpoints than `MOST_ENDPOINTS`, or NICs that do not fit the GPUs.
     """
     check_nics(name, hosts.n_nics)
-    endpoints = hosts.count * hosts.n_nics
+    endpoints = hosts.count * hosts.n_nics * ports
     if endpoints > MOST_ENDPOINTS:
         raise FabricError(
-            f"{name}: {format_count(hosts.count)} hosts with {hosts.n_nics} NICs are "
+            f"{name}: {format_count(hosts.count)} hosts with {hosts.n_nics} NICs"
+            f"{f' of {ports} ports' if ports > 1 else ''} are "
             f"{format_count(endpoints)} endpoints; netplan builds up to {format_count(MOST_ENDPOINTS)}",
             hint="check hosts.count",
         )
@@ -255,6 +265,8 @@ def size_two_tiers(
     leaf: Split,
     spine: TwoTierSpineSpec,
     radix: int,
+    *,
+    three_tiers: str | None = "",
 ) -> ClosSizes:
     """Find the spines of a two-tier fabric.
 
@@ -274,6 +286,9 @@ def size_two_tiers(
         What the spec says of the spines.
     radix
         Ports of a spine that does not say its own.
+    three_tiers
+        How a spec of this family asks for three tiers, for hints; by ``kind: clos``, or with rails by
+        ``tiers: 3``, when empty; None when it cannot.
 
     Returns
     -------
@@ -300,7 +315,7 @@ def size_two_tiers(
             f"{name}: {format_count(leaves)} leaves, but a spine of {ports} ports reaches at most "
             f"{ports} leaves on two tiers",
             hint="feasible: "
-            + "; ".join(_beyond_two_tiers(hosts, rails, hosts_per_leaf, leaf, ports, radix)),
+            + "; ".join(_beyond_two_tiers(hosts, rails, hosts_per_leaf, leaf, ports, radix, three_tiers)),
         )
     count = spine.count
     if count is None:
@@ -313,7 +328,13 @@ def size_two_tiers(
 
 
 def _beyond_two_tiers(
-    hosts: int, rails: int | None, hosts_per_leaf: int, leaf: Split, ports: int, radix: int
+    hosts: int,
+    rails: int | None,
+    hosts_per_leaf: int,
+    leaf: Split,
+    ports: int,
+    radix: int,
+    three_tiers: str | None,
 ) -> list[str]:
     """Name the feasible designs nearest to one that two tiers cannot hold."""
     blocks = ports // (rails or 1)
@@ -330,8 +351,9 @@ def _beyond_two_tiers(
     except FabricError:
         pass  # not feasible, so not named
     else:
-        way = "kind: clos" if rails is None else "tiers: 3 with pod.by: rail"
-        options.append(f"three tiers of these switches ({way})")
+        way = three_tiers or ("kind: clos" if rails is None else "tiers: 3 with pod.by: rail")
+        if three_tiers is not None:
+            options.append(f"three tiers of these switches ({way})")
     options.append(f"spine.radix of at least {format_count(leaves)}")
     if blocks:
         down = ceil(hosts / blocks) * (leaf.down // hosts_per_leaf)

@@ -14,6 +14,7 @@ import numpy as np
 
 from netplan.errors import TrafficError
 from netplan.traffic.demand import Phase, PhaseTraffic
+from netplan.traffic.planes import MOST_FLOWS
 from netplan.traffic.registry import pattern
 from netplan.units import format_count
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.traffic import AllToAllSpec
     from netplan.traffic.placement import Placement
-
-#: More flows than this are refused before memory is taken (about 200 bytes each, routes included).
-MOST_FLOWS = 20_000_000
 
 
 @pattern(

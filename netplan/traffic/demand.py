@@ -9,6 +9,7 @@ import numpy as np
 
 from netplan.fabric.columns import freeze_arrays
 from netplan.traffic.placement import place_ranks
+from netplan.traffic.planes import over_planes
 from netplan.traffic.registry import PATTERNS
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from netplan.fabric import Fabric
     from netplan.spec.traffic import TrafficSpec
+    from netplan.traffic.damaged import OnDead
     from netplan.traffic.placement import Placement
 
 #: Tells the demand's random draws apart from other uses of the user's seed.
@@ -90,6 +92,8 @@ class Demand:
     """Bytes that a channel of a flow may have outstanding; None for no limit."""
     spec: Mapping[str, Any] | None = None
     """The validated spec that it was built from, as plain data."""
+    on_dead: OnDead = "shrink"
+    """What happened to hosts that lost NIC ports (`netplan.traffic.damaged`)."""
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
@@ -107,7 +111,7 @@ class Demand:
         return len(self.src)
 
 
-def build_demand(fabric: Fabric, spec: TrafficSpec, *, seed: int = 0) -> Demand:
+def build_demand(fabric: Fabric, spec: TrafficSpec, *, seed: int = 0, on_dead: OnDead = "shrink") -> Demand:
     """Lay a workload on a fabric.
 
     Parameters
@@ -118,6 +122,8 @@ def build_demand(fabric: Fabric, spec: TrafficSpec, *, seed: int = 0) -> Demand:
         Any traffic spec.
     seed
         Seed of random placements and patterns.
+    on_dead
+        What happens to hosts of a damaged fabric that lost NIC ports.
 
     Returns
     -------
@@ -131,8 +137,8 @@ def build_demand(fabric: Fabric, spec: TrafficSpec, *, seed: int = 0) -> Demand:
     """
     found = PATTERNS.find(spec.kind)
     rng = np.random.default_rng([_DEMAND_SEED, seed])
-    placement = place_ranks(fabric, spec.placement, spec.ranks, rng)
-    parts = found.build(fabric, spec, placement, rng)
+    placement = place_ranks(fabric, spec.placement, spec.ranks, rng, on_dead)
+    parts = [over_planes(fabric, part, spec.planes) for part in found.build(fabric, spec, placement, rng)]
     counts = [len(part.src) for part in parts]
 
     def column(name: str) -> NDArray[Any]:
@@ -160,6 +166,7 @@ def build_demand(fabric: Fabric, spec: TrafficSpec, *, seed: int = 0) -> Demand:
         ring=column("ring").astype(np.int32),
         window_bytes=spec.window,
         spec=spec.model_dump(mode="json"),
+        on_dead=on_dead,
     )
 
 

@@ -10,12 +10,14 @@ import numpy as np
 
 from netplan.errors import TrafficError, did_you_mean
 from netplan.fabric.columns import freeze_arrays
+from netplan.traffic.damaged import endpoints_of_ranks, first_leaf, hosts_left, ports_of_ranks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.fabric import Fabric
     from netplan.spec.traffic import PlacementSpec
+    from netplan.traffic.damaged import OnDead
 
 #: A collective has at least this many participants.
 LEAST_RANKS = 2
@@ -41,12 +43,18 @@ class Placement:
 
     @cached_property
     def endpoint(self) -> NDArray[np.int64]:
-        """(n_ranks,) the NIC port that serves each rank (the first, if it has several)."""
+        """(n_ranks,) the NIC that serves each rank (the first, if it has several), by its first port."""
         fabric = self.fabric
+        if fabric.damage is not None:
+            return self._first_port(endpoints_of_ranks(fabric, self.host, self.local_gpu))
         first = fabric.endpoint_ptr[self.host]
         nics = fabric.endpoint_ptr[self.host + 1] - first
         gpus = fabric.gpus_per_host[self.host].astype(np.int64)
-        return np.asarray(first + self.local_gpu * nics // gpus, np.int64)
+        return self._first_port(np.asarray(first + self.local_gpu * nics // gpus, np.int64))
+
+    def _first_port(self, endpoint: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the first port of each port's NIC: itself, but where NICs have a port in several planes."""
+        return np.asarray(self.fabric.nic_ptr[self.fabric.endpoint_nic[endpoint]], np.int64)
 
     @cached_property
     def hosts(self) -> NDArray[np.int64]:
@@ -62,13 +70,23 @@ class Placement:
     def nics(self, place: int) -> NDArray[np.int64]:
         """Return the NIC ports that serve the ranks of the ``place``-th of `hosts`, ascending.
 
-        With more NICs than GPUs a GPU has several, and all count.
+        With more NICs than GPUs a GPU has several, and all count, with all their ports.
         """
+        ports = self._ports(place)
+        nics = np.unique(self.fabric.endpoint_nic[ports])
+        first, end = self.fabric.nic_ptr[nics], self.fabric.nic_ptr[nics + 1]
+        return np.concatenate([np.arange(a, b) for a, b in zip(first, end, strict=True)])
+
+    def _ports(self, place: int) -> NDArray[np.int64]:
+        """Return a port of each NIC, or more, that serves the ranks of a host."""
         fabric, host = self.fabric, int(self.hosts[place])
         first, last = int(fabric.endpoint_ptr[host]), int(fabric.endpoint_ptr[host + 1])
         gpus, n_nics = int(fabric.gpus_per_host[host]), last - first
         start = int(self.ranks_per_host[:place].sum())
-        local = self.local_gpu[start : start + int(self.ranks_per_host[place])]
+        mine = slice(start, start + int(self.ranks_per_host[place]))
+        local = self.local_gpu[mine]
+        if fabric.damage is not None:
+            return ports_of_ranks(fabric, host, local, self.endpoint[mine])
         if n_nics > gpus:
             each = n_nics // gpus
             return first + (local[:, None] * each + np.arange(each)).ravel()
@@ -76,7 +94,11 @@ class Placement:
 
 
 def place_ranks(
-    fabric: Fabric, spec: PlacementSpec, ranks: int | None, rng: np.random.Generator
+    fabric: Fabric,
+    spec: PlacementSpec,
+    ranks: int | None,
+    rng: np.random.Generator,
+    on_dead: OnDead = "shrink",
 ) -> Placement:
     """Choose the GPUs of a job.
 
@@ -90,6 +112,8 @@ def place_ranks(
         How many GPUs; all of the fabric (or of the listed hosts) when None.
     rng
         Draws the hosts of a random placement.
+    on_dead
+        What happens to hosts that lost NIC ports (`netplan.traffic.damaged`).
 
     Returns
     -------
@@ -99,14 +123,18 @@ def place_ranks(
     Raises
     ------
     TrafficError
-        More ranks than GPUs, fewer than two, or a host that is not there.
+        More ranks than GPUs, fewer than two, a host that is not there, or one that lost NIC ports
+        when ``on_dead`` is ``refuse``.
     """
     order = _host_order(fabric, spec, rng)
+    if fabric.damage is not None:
+        order = hosts_left(fabric, order, ranks, on_dead)
     gpus = fabric.gpus_per_host[order].astype(np.int64)
     available = int(gpus.sum())
     wanted = available if ranks is None else ranks
     if wanted > available:
         where = "the listed hosts have" if spec.kind == "explicit" else f"fabric {fabric.name!r} has"
+        where += "" if fabric.damage is None else ", after the failures,"
         raise TrafficError(
             f"ranks = {wanted:,}, but {where} {available:,} GPUs", hint=f"at most {available:,} ranks"
         )
@@ -126,7 +154,7 @@ def _host_order(fabric: Fabric, spec: PlacementSpec, rng: np.random.Generator) -
     if spec.kind == "random":
         return rng.permutation(everyone)
     if spec.kind == "fragmented":
-        leaf = fabric.endpoints.leaf[fabric.endpoint_ptr[:-1]]
+        leaf = first_leaf(fabric)
         order = np.argsort(leaf, kind="stable")
         first = np.searchsorted(leaf[order], leaf[order], side="left")
         turn = np.empty(len(leaf), np.int64)

@@ -1,9 +1,10 @@
 """Ring all-reduce, reduce-scatter and all-gather, as NCCL lays them.
 
-Every NIC has a ring of its own (ring r uses NIC r of each host, so rings stay in their rail),
-times ``channels``. A ring visits the hosts in rank order; inside a host it passes all GPUs over
-the scale-up domain, enters and leaves by the same NIC. With n ranks on k hosts, R rings of C
-channels and S bytes, each of the k edges of each ring and channel carries
+Every NIC port has a ring of its own (ring r uses port r of each host, so rings stay in their rail
+and plane), times ``channels``; with ``planes: one`` only the first port of each NIC has one. A
+ring visits the hosts in rank order; inside a host it passes all GPUs over the scale-up domain,
+enters and leaves by the same port. With n ranks on k hosts, R rings of C channels and S bytes,
+each of the k edges of each ring and channel carries
 
 * all-reduce:      2(n-1)/n S / (R C)   in 2(n-1) steps,
 * reduce-scatter,
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from netplan.traffic.damaged import ring_ports
 from netplan.traffic.demand import Phase, PhaseTraffic
 from netplan.traffic.registry import pattern
 
@@ -82,6 +84,8 @@ def half_of_all_reduce(
 def _ring_phase(fabric: Fabric, spec: RingSpec, placement: Placement, passes: float) -> PhaseTraffic:
     """Lay the rings; each carries ``passes`` times its part of the buffer over every edge."""
     nics = _ring_nics(placement)
+    if spec.planes == "one":
+        nics = nics[:, np.unique(fabric.endpoint_nic[nics[0]], return_index=True)[1]]
     k, rings = nics.shape
     total = passes * spec.size
     per_edge = total / (rings * spec.channels)
@@ -110,6 +114,8 @@ def _ring_nics(placement: Placement) -> np.ndarray:
 
     As many rings as the host with the fewest NICs in the job has.
     """
+    if placement.fabric.damage is not None:
+        return ring_ports(placement)
     hosts = placement.hosts
     counts = placement.ranks_per_host
     gpus = placement.fabric.gpus_per_host[hosts]

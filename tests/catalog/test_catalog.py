@@ -11,7 +11,7 @@ import pytest
 
 from netplan.catalog.paths import Kind, shipped_folder
 from netplan.catalog.shipped import list_shipped, read_document
-from netplan.errors import RoutingError
+from netplan.errors import RoutingError, TrafficError
 from netplan.fabric import LINK_KINDS, TIER_NAMES, Fabric
 from netplan.fabric.checks import check_fabric
 from netplan.routing import RoutingOptions
@@ -114,9 +114,20 @@ def test_a_fabric_is_sound_and_as_large_as_its_comment_says(name):
     assert said == sizes(built)
 
 
-def test_only_the_fabric_of_two_core_domains_has_warnings():
+#: Fabrics with rails or planes that meet only inside hosts.
+APART = {
+    "rail-131k",
+    "rail-only-4k",
+    "rail-only-nvl72-4k",
+    "deepseek-mpft-16k",
+    "superpod-b300-spectrum-8su",
+    "alibaba-hpn-pod",
+}
+
+
+def test_only_fabrics_of_several_networks_have_warnings():
     warned = {name: [fault.code for fault in check_fabric(fabric(name))] for name in FABRICS}
-    assert {name: codes for name, codes in warned.items() if codes} == {"rail-131k": ["NP107"]}
+    assert {name: codes for name, codes in warned.items() if codes} == {name: ["NP107"] for name in APART}
 
 
 @pytest.mark.parametrize("name", [name for name in FABRICS if name not in {"lab-2-leaf", "custom-example"}])
@@ -138,6 +149,8 @@ def levels(built: Fabric) -> tuple[int, ...]:
 
 B200 = "NVIDIA DGX SuperPOD reference architecture for B200, compute fabric, cable counts"
 XDR = "NVIDIA DGX SuperPOD reference architecture for B300 XDR (18 SU: its 9,216 GPUs are an erratum)"
+SPECTRUM = "NVIDIA DGX SuperPOD reference architecture for B300 Spectrum-X; its cables are two of ours each"
+HPN = "Alibaba HPN, SIGCOMM 2024: 15 segments, 16 ToRs each, 60 aggregation switches a plane"
 DEEPSEEK = "DeepSeek-V3, ISCA 2025, Table 3 (switches in all, cables between switches)"
 AL_FARES = "Al-Fares et al., SIGCOMM 2008: k^3/4 hosts, 5k^2/4 switches, 3k^3/4 cables"
 
@@ -161,6 +174,30 @@ PUBLISHED = [
     ("fat-tree-k8", {"k": "16"}, 1024, (128, 128, 64), (1024, 1024, 1024), AL_FARES),
     ("hpcc-320", {}, 320, (20, 20, 16), (320, 80, 80), "simulation/mix/fat.txt of the HPCC authors"),
 ]
+
+
+TWINS = "superpod-b300-spectrum-8su"
+
+#: The same, with cables per published cable.
+PUBLISHED_PLANES = [
+    (TWINS, {"hosts__count": "64"}, 512, (16, 8, 0), (512, 512, 0), 2, SPECTRUM),
+    (TWINS, {"hosts__count": "128"}, 1024, (32, 16, 0), (1024, 1024, 0), 2, SPECTRUM),
+    (TWINS, {"hosts__count": "256"}, 2048, (64, 32, 0), (2048, 2048, 0), 2, SPECTRUM),
+    (TWINS, {}, 4096, (128, 64, 0), (4096, 4096, 0), 2, SPECTRUM),
+    (TWINS, {"hosts__count": "1024"}, 8192, (256, 128, 0), (8192, 8192, 0), 2, SPECTRUM),
+    ("deepseek-mpft-16k", {}, 16384, (512, 256, 0), (16384, 16384, 0), 1, DEEPSEEK),
+    ("alibaba-hpn-pod", {}, 15360, (240, 120, 0), (30720, 14400, 0), 1, HPN),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "gpus", "switches", "cables", "factor", "source"), PUBLISHED_PLANES
+)
+def test_published_counts_of_planes(name, changed, gpus, switches, cables, factor, source):
+    built = fabric(name, **changed)
+    assert built.n_gpus == gpus, source
+    assert tiers(built) == switches, source
+    assert levels(built) == tuple(factor * count for count in cables), source
 
 
 @pytest.mark.parametrize(("name", "changed", "gpus", "switches", "cables", "source"), PUBLISHED)
@@ -248,15 +285,25 @@ def test_a_workload_runs_on_the_fabric_it_names(workload, routing):
         assert 0 < getattr(result.efficiency, figure) <= 1 + 1e-9
 
 
-#: Refused by design: there is no path between the two core domains.
-REFUSED = {("rail-131k", "permutation-64mib")}
+#: Refused by design: there is no path between the core domains, the rails, or the planes of two NICs; or
+#: the ranks are on one host of 72 GPUs.
+REFUSED = {
+    (name, "permutation-64mib")
+    for name in ("rail-131k", "rail-only-4k", "rail-only-nvl72-4k", "deepseek-mpft-16k")
+} | {
+    ("rail-only-4k", "flows-example"),
+    ("rail-only-nvl72-4k", "flows-example"),
+    ("rail-only-nvl72-4k", "point-to-point"),
+    ("deepseek-mpft-16k", "flows-example"),
+}
 
 
 @pytest.mark.parametrize("workload", [name for name in TRAFFIC if traffic(name).ranks is None])
 @pytest.mark.parametrize("on", FABRICS)
 def test_a_workload_for_all_gpus_runs_on_every_fabric(on, workload):
     if (on, workload) in REFUSED:
-        with pytest.raises(RoutingError, match="no path inside the network joins"):
+        said = r"no path inside the network joins|both on host"
+        with pytest.raises((RoutingError, TrafficError), match=said):
             run(on, workload, "ecmp")
         return
     result = run(on, workload, "ecmp")
@@ -281,7 +328,13 @@ def test_sizes_that_follow_from_models():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in FABRICS if not name.startswith(("metro", "llama3", "rail-131k"))]
+    "name",
+    [
+        name
+        for name in FABRICS
+        if not name.startswith(("metro", "llama3", "alibaba-hpn"))
+        and (name, "permutation-64mib") not in REFUSED
+    ],
 )
 def test_spraying_carries_a_permutation_on_a_non_blocking_fabric(name):
     assert run(name, "permutation-64mib", "spray").efficiency.collective == pytest.approx(1, abs=1e-6)

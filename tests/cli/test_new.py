@@ -19,6 +19,12 @@ OPTION_LINE = re.compile(r"^ *(?:- )?#(?=[^ \n#])", re.MULTILINE)
 CASES = [
     *((kind, {}) for kind in OPTIONS),
     ("rail-optimized", {"tiers": "3"}),
+    ("rail-only", {"tiers": "2"}),
+    ("rail-only", {"hosts": 100, "gpus": 4}),
+    ("multi-plane", {"tiers": "3", "radix": 16, "planes": 4}),
+    ("multi-plane", {"planes": 8, "gpus": 4, "hosts": 20}),
+    ("dual-tor", {"tiers": "3", "radix": 16}),
+    ("dual-tor", {"hosts": 40, "nic": "200G"}),
     ("leaf-spine", {"hosts": 3, "gpus": 4, "nic": "200G", "radix": 32}),
     ("leaf-spine", {"hosts": 1}),
     ("clos", {"gpus": 4, "radix": 16}),
@@ -90,7 +96,8 @@ def paths(data, prefix=""):
 @pytest.mark.parametrize("kind", list(OPTIONS))
 def test_every_field_of_the_family_is_there(kind):
     # In two tiers those of three tiers are left out, and the file says so.
-    text = template(kind, "x", {"tiers": "3"} if kind == "rail-optimized" else {})
+    most = {"rail-optimized": "3", "multi-plane": "3", "dual-tor": "3", "rail-only": "2"}
+    text = template(kind, "x", {"tiers": most[kind]} if kind in most else {})
     there = set(paths(parse_yaml(OPTION_LINE.sub(lambda found: found[0][:-1], text).encode(), "").data))
     wanted = {field.path for field in spec_fields("fabric") if kind in field.kinds}
     assert {path for path in there if not path.startswith("sites[].fabric.")} == wanted
@@ -126,6 +133,10 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path):
         (["fat-tree", "--hosts", "4"], ["fat-tree has no --hosts", "--radix"]),
         (["leaf-spine", "--tiers", "3"], ["leaf-spine has no --tiers", "clos"]),
         (["metro", "--tiers", "3"], ["metro has no --tiers"]),
+        (["rail-only", "--tiers", "3"], ["rail-only has 1 or 2 tiers, not 3"]),
+        (["rail-optimized", "--tiers", "1"], ["rail-optimized has 2 or 3 tiers, not 1"]),
+        (["clos", "--planes", "2"], ["clos has no --planes", "multi-plane"]),
+        (["dual-tor", "--planes", "2"], ["dual-tor has no --planes", "it has two"]),
         (["clos", "--nic", "400"], ["400", "400G"]),
         (["clos", "--nic", "0G"], ["more than 0"]),
         (["clos", "--name", "a b"], ["'a b' is not a name"]),

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from netplan.fabric import Fabric
+    from netplan.fabric.damage import Damage
+    from netplan.traffic.damaged import OnDead
 
 #: Payload over line rate of full 4096-byte packets, by hand: 82 and 26 header bytes around them.
 ROCE, INFINIBAND = 4096 / (4096 + 82), 4096 / (4096 + 26)
@@ -34,10 +36,16 @@ def make_fabric(text: str) -> Fabric:
     return build_fabric(validate(FABRIC_SPEC, parse_yaml(f"name: under-test\n{text}", "fabric.yaml")))
 
 
-def make_demand(fabric: Fabric, text: str, *, seed: int = 0) -> Demand:
+def make_demand(fabric: Fabric, text: str, *, seed: int = 0, on_dead: OnDead = "shrink") -> Demand:
     """Lay the workload that a YAML spec describes on a fabric; it needs no name."""
     spec = validate(TRAFFIC_SPEC, parse_yaml(f"name: offered\n{text}", "traffic.yaml"))
-    return build_demand(fabric, spec, seed=seed)
+    return build_demand(fabric, spec, seed=seed, on_dead=on_dead)
+
+
+def damage_of(fabric: Fabric) -> Damage:
+    """Return the damage of a fabric that has some."""
+    assert fabric.damage is not None
+    return fabric.damage
 
 
 def make_flows(src: ArrayLike, dst: ArrayLike, *, channel: ArrayLike = 0, qps: int = 1) -> FlowTable:

@@ -1,6 +1,6 @@
 """Which nodes become one box, and how many cables run between the boxes.
 
-Every node gets a *panel* (its site), a *column* (its pod, rail or block; -1 for what belongs to
+Every node gets a *panel* (its site), a *column* (its pod, plane, rail or block; -1 for what belongs to
 the whole site) and a *cell*: the nodes drawn as one box. All of it is arithmetic on columns, so a
 fabric of 400,000 cables is grouped in some tens of milliseconds. Where there are more sites or
 columns than can be read, the first two and the last stay and the rest become one, *folded*.
@@ -41,7 +41,7 @@ _HOST_LEAF, _INTER_SITE = LINK_KINDS.index("host_leaf"), LINK_KINDS.index("inter
 class Grain:
     """How finely a fabric is drawn."""
 
-    columns: Literal["one", "pod", "rail", "block"]
+    columns: Literal["one", "pod", "plane", "rail", "block"]
     """What a column of the picture is. A block: hosts, and the leaves that only they share."""
     host: Literal["node", "group", "column"]
     """A box for each host, for each set of hosts on the same leaves, or for each column."""
@@ -83,9 +83,9 @@ class Cell:
 class Column:
     """One column of a panel."""
 
-    kind: Literal["one", "pod", "rail", "block"]
+    kind: Literal["one", "pod", "plane", "rail", "block"]
     number: int
-    """Number of the pod, rail or block; the first one's where several are folded; -1 for none."""
+    """Number of the pod, plane, rail or block; the first one's where several are folded; -1 for none."""
     merged: int
     """How many columns it stands for: 1 unless folded."""
     pods: int
@@ -204,7 +204,7 @@ def _panels(fabric: Fabric) -> tuple[NDArray[np.int64], list[tuple[int, ...]]]:
 
 
 def _raw_columns(fabric: Fabric, grain: Grain) -> NDArray[np.int64]:
-    """Return the pod, rail or block of leaves and spines; -1 for what has none and for other tiers."""
+    """Return the pod, plane, rail or block of leaves and spines; -1 for what has none and for other tiers."""
     nodes = fabric.nodes
     if grain.columns == "block":
         block = count_blocks(fabric)
@@ -212,7 +212,7 @@ def _raw_columns(fabric: Fabric, grain: Grain) -> NDArray[np.int64]:
     middle = (nodes.tier == LEAF) | (nodes.tier == SPINE)
     if grain.columns == "one":
         return np.where(middle, 0, -1)
-    values = nodes.pod if grain.columns == "pod" else nodes.rail
+    values: NDArray[np.integer] = getattr(nodes, grain.columns)
     return np.where(middle, values.astype(np.int64), -1)
 
 
@@ -233,7 +233,7 @@ def _columns(
             # One column: all leaves and spines are in it, whatever they say.
             middle = here & ((tier == LEAF) | (tier == SPINE))
             column[middle] = 0
-            kind: Literal["one", "pod", "rail", "block"] = "one"
+            kind: Literal["one", "pod", "plane", "rail", "block"] = "one"
             shown = np.zeros(1, np.int64)
             values = np.array([-1])
             place = np.zeros(len(leaves), np.int64)

@@ -5,7 +5,7 @@
 ``none``
     Nothing: every host and switch is a box; only parallel cables are one line.
 ``pod``
-    All hosts, leaves and spines of a pod, each tier one box.
+    All hosts, leaves and spines of a pod, each tier one box. A plane of one pod is called a plane.
 ``rail``
     The leaves of each rail of a pod; where pods are by rail, all pods of a rail.
 ``auto``
@@ -91,10 +91,10 @@ def _chosen_grain(fabric: Fabric, collapse: str) -> Grain:
     if collapse == "none":
         return Grain(pods.finest, "node", "node", "node", "node", "node", most_columns=_EVERYTHING)
     if collapse == "pod":
-        return Grain("pod", "column", "column", "column", "column")
+        return Grain(pods.word, "column", "column", "column", "column")
     if pods.by_rail:
         return Grain("rail", "column", "column", "column", "column")
-    return Grain("pod", "column", "rail", "column", "column", most_columns=4)
+    return Grain(pods.word, "column", "rail", "column", "column", most_columns=4)
 
 
 def _draw_readable(fabric: Fabric) -> Scene:
@@ -117,10 +117,17 @@ class _Pods:
     count: int
     """Pods of the site that has most."""
     rails: int
+    planes: int
+    """Planes; 0 where leaves have none."""
     by_rail: bool
     """Several pods, each of one rail."""
-    finest: Literal["one", "pod", "block"]
-    """What the columns are when every leaf is drawn: pods, else blocks where these are alike."""
+    finest: Literal["one", "pod", "plane", "block"]
+    """What the columns are when every leaf is drawn: planes, else pods, else blocks where these are alike."""
+
+    @property
+    def word(self) -> Literal["pod", "plane"]:
+        """What a pod is called: a plane, where every plane is one pod."""
+        return "plane" if self.planes == self.count > 1 else "pod"
 
     @classmethod
     def of(cls, fabric: Fabric) -> _Pods:
@@ -133,14 +140,15 @@ class _Pods:
         count = int(np.bincount(site[first]).max(initial=0))
         rails = len(np.unique(rail[rail >= 0]))
         by_rail = count > 1 and rails > 1 and pods_with_rails.shape[1] == len(pods) and int(rail.min()) >= 0
+        planes = len(np.unique(nodes.plane[leaves][nodes.plane[leaves] >= 0]))
         if count > 1:
-            return cls(count, rails, by_rail, "pod")
+            return cls(count, rails, planes, by_rail, "plane" if planes > 1 else "pod")
         # Blocks of one leaf (all NICs of a host on it) or of a leaf per rail; of mixed sizes, as
         # in a custom fabric, they say nothing.
         block = site * (fabric.n_nodes + 1) + count_blocks(fabric)[leaves]
         sizes = np.unique(block, return_counts=True)[1]
         alike = len(sizes) > 0 and sizes.min() == sizes.max()
-        return cls(count, rails, by_rail, "block" if alike else "one")
+        return cls(count, rails, planes, by_rail, "block" if alike else "one")
 
 
 def _grains(fabric: Fabric) -> Iterator[Grain]:
@@ -154,13 +162,17 @@ def _grains(fabric: Fabric) -> Iterator[Grain]:
         yield Grain(pods.finest, "group", "node", "node", "node")
     if n_leaves <= MOST_BOXES:
         yield Grain(pods.finest, "group", "node", "column", "column")
-    if pods.count <= 1:
+    if pods.planes > 1:
+        leaf: Literal["rail", "column"] = "rail" if pods.rails > 1 and pods.planes <= 4 else "column"  # noqa: PLR2004 -- so many planes show their rails
+        yield Grain("plane", "column", leaf, "column", "column")
+        yield Grain("plane", "column", "column", "column", "column", most_columns=4)
+    elif pods.count <= 1:
         yield Grain("block", "group", "rail", "column", "column", most_columns=4)
     elif pods.by_rail and pods.count > pods.rails:
         yield Grain("rail", "column", "column", "column", "column")
     elif pods.count <= 4:  # noqa: PLR2004 -- so many pods show their rails side by side
         yield Grain("pod", "column", "rail", "column", "column")
-    if pods.count > 1:
+    if pods.count > 1 >= pods.planes:
         yield Grain("pod", "column", "column", "column", "column")
         yield Grain("pod", "column", "column", "column", "column", most_columns=4)
     yield Grain("one", "column", "rail", "column", "column")

@@ -182,7 +182,7 @@ def column_title(column: Column) -> str:
     title = f"{noun} {column.number}"
     if column.kind == "pod" and len(column.rails) == 1:
         return f"{title} · rail {column.rails[0]}"
-    if column.kind == "rail" and column.pods > 1:
+    if column.kind in {"rail", "plane"} and column.pods > 1:
         return f"{title} · {column.pods} pods"
     return title
 

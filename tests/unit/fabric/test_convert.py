@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from netplan.errors import FabricError, OutputError
 from netplan.fabric import Fabric
+from netplan.fabric.checks import components
 from netplan.fabric.convert import SCHEMA, fabric_to_dict, load_fabric, node_names, save_fabric, to_networkx
 from netplan.routing.hashed import hashed_paths, switch_seeds
 from tests import fabrics
@@ -106,12 +107,8 @@ def test_any_fabric_comes_back_and_gives_the_same_bytes(fabric: Fabric) -> None:
 @settings(max_examples=30)
 def test_loaded_structure_routes_as_the_original(fabric: Fabric, seed: int) -> None:
     again = load_fabric(json.dumps(fabric_to_dict(fabric)))
-    domain = np.zeros(fabric.n_endpoints, int)
     assert fabric.structure is not None
-    if fabric.structure.spine_uplinks:
-        domain = (fabric.structure.leaf_pod // fabric.structure.pods_per_domain)[
-            fabric.structure.endpoint_leaf
-        ]
+    domain = components(fabric, through_hosts=False)[fabric.endpoints.leaf]
     src, dst = np.divmod(np.arange(fabric.n_endpoints**2), fabric.n_endpoints)
     meet = (src != dst) & (domain[src] == domain[dst])
     key = np.random.default_rng(seed).integers(0, 2**63, int(meet.sum())).astype(np.uint64)

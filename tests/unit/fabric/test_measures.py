@@ -72,6 +72,18 @@ BY_HAND = {
     "rails_meeting_in_hosts": (
         {"leaf": 1.0, "spine": 1.0, "core": None}, 1.0, 5, PathCounts(1, 2, 8, None), RailReach(2, 4, 8),
     ),
+    # Nothing above the leaves; 3 NICs of a rail on each.
+    "rails_only_one_tier": ({"leaf": None}, 1.0, 1, PathCounts(1, None, None, None), RailReach(3, 3, 3)),
+    # Each plane for itself: 2 uplinks of a leaf, each of them times 2 down to the other leaf.
+    "twin_planes": ({"leaf": 1.0, "spine": None}, 1.0, 3, PathCounts(1, 4, None, None), RailReach(2, 4, 4)),
+    # 3 NICs and 3 uplinks a leaf, one spine: 3 x 3.
+    "a_plane_for_each_nic": (
+        {"leaf": 1.0, "spine": None}, 1.0, 3, PathCounts(1, 9, None, None), RailReach(3, 6, 6),
+    ),
+    # 4 of 5 ports: 2 hosts, 2 uplinks.
+    "dual_tor_two_segments": (
+        {"leaf": 1.0, "spine": None}, 1.0, 3, PathCounts(1, 4, None, None), RailReach(2, 4, 4),
+    ),
     # 8 of 16 line rates between the sites. 4 uplinks of a leaf x 2 of a spine x 4 long links of a metro
     # switch x 4 cables down to spines x 1 down to the leaf.
     "metro_two_sites": (

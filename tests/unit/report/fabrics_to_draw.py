@@ -80,6 +80,31 @@ hosts: {count: 16384}
 pod: {by: rail}
 core: {domains: 2}
 """,
+    "two-planes-4096": """
+name: two-planes-4096
+kind: multi-plane
+planes: 2
+rails: true
+radix: 128
+hosts: {count: 512, nic_speed: 800G}
+""",
+    "eight-planes-512": """
+name: eight-planes-512
+kind: multi-plane
+planes: 8
+assignment: per-nic
+tiers: 3
+radix: 8
+hosts: {count: 64}
+""",
+    "dual-tor-small": """
+name: dual-tor-small
+kind: dual-tor
+radix: 8
+hosts: {count: 4, gpus: 2}
+leaf: {downlinks: 2, uplinks: 2, backup: 1}
+""",
+    "rails-only-72": "name: rails-only-72\nkind: rail-only\nradix: 64\nhosts: {count: 64, gpus: 72}",
     "metro-lab": """
 name: metro-lab
 kind: metro

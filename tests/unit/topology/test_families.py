@@ -34,21 +34,29 @@ def check_contract(fabric: Fabric) -> None:
     """Raise unless the fabric is what every consumer relies on."""
     assert [fault for fault in check_fabric(fabric) if fault.severity == "error"] == []
     n = fabric.nodes
-    # Hosts come in order, their NICs in order of rail, each on its own cable.
+    # Hosts come in order, their NICs in order of rail, the ports of a NIC in order of plane, each on its
+    # own cable.
     assert (np.diff(fabric.endpoints.host) >= 0).all()
     for h in range(fabric.n_hosts):
         mine = slice(fabric.endpoint_ptr[h], fabric.endpoint_ptr[h + 1])
-        rails = fabric.endpoints.rail[mine]
-        assert rails.tolist() == list(range(len(rails)))
+        rails, planes = fabric.endpoints.rail[mine], fabric.endpoints.plane[mine]
+        assert sorted(set(rails.tolist())) == list(range(int(rails.max()) + 1))
+        ports = list(zip(rails.tolist(), planes.tolist(), strict=True))
+        assert ports == sorted(set(ports))
+        assert len({rails.tolist().count(rail) for rail in rails}) == 1
         assert (fabric.endpoints.host[mine] == fabric.host_ids[h]).all()
         assert (fabric.endpoints.gpu[mine] < fabric.gpus_per_host[h]).all()
     assert len(set(fabric.endpoints.cable.tolist())) == fabric.n_endpoints
     # A NIC is on a leaf of its rail, where leaves have rails.
     leaf_rail = n.rail[fabric.endpoints.leaf]
     assert ((leaf_rail == -1) | (leaf_rail == fabric.endpoints.rail)).all()
+    # And in a plane of its own, where switches have planes.
+    leaf_plane = n.plane[fabric.endpoints.leaf]
+    assert ((leaf_plane == -1) | (leaf_plane == fabric.endpoints.plane)).all()
     # Cables stay in their pod, in their rail where both ends have one, in their site but for spans.
     low, high, kind = fabric.links.src[0::2], fabric.links.dst[0::2], fabric.links.kind[0::2]
     assert (n.pod[low] == n.pod[high])[(kind == 1) & (n.pod[high] >= 0)].all()
+    assert (n.plane[low] == n.plane[high])[(kind == 1) | (kind == 2)].all()
     assert (n.rail[low] == n.rail[high])[(kind == 1) & (n.rail[high] >= 0)].all()
     assert (n.site[low] == n.site[high])[kind != 4].all()
     # The columns are read-only, and the spec is kept.
