@@ -21,6 +21,11 @@ _NOTHING_CONTENDED = (
     "its NICs, so routing changes nothing here. What differs is packet format and latency."
 )
 
+_UP_DOWN = (
+    "The baseline is OpenSM's up/down on this fabric, with cables on ports in order; its result depends on "
+    "port numbers. Compare with --baseline ib-random or ib-adaptive as well."
+)
+
 _ONLY_NICS = (
     "Only NIC ports are contended: their cables are shared whatever the routing, so it changes nothing."
 )
@@ -70,6 +75,13 @@ class Comparison:
         else:
             remarks = [*self._on_contention(results), *self._on_equal_rows()]
         remarks += self._on_qps()
+        scenario = self.baseline.scenario
+        if (
+            scenario.routing == "ib-static"
+            and scenario.fabric.structure is None
+            and self.baseline.is_contended
+        ):
+            remarks.append(_UP_DOWN)
         windowed = max(result.windowed for result in results)
         return [*remarks, _window_remark(windowed)] if windowed else remarks
 

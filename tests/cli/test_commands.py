@@ -123,6 +123,17 @@ def test_compare_says_that_nothing_changed_and_why() -> None:
     assert "More QPs change nothing under spray" in qps
 
 
+def test_compare_warns_of_an_up_down_baseline() -> None:
+    """System: a metro domain, where ib-static is OpenSM's up/down, and a tree, where it is d-mod-k."""
+    words = "OpenSM's up/down on this fabric"
+    assert words in run("compare", "metro-30km-2site", "all-reduce-1gib", "--routing", "spray")
+    assert words not in run("compare", "superpod-b200-4su", "permutation-64mib", "--routing", "spray")
+    other = run(
+        "compare", "metro-30km-2site", "all-reduce-1gib", "--baseline", "ib-random", "--routing", "spray"
+    )
+    assert words not in other
+
+
 def test_show_and_check() -> None:
     """``show`` counts, ``check`` finds nothing wrong with a shipped fabric."""
     fabric = read("show", "superpod-b200-4su")["fabric"]
