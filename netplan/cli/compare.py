@@ -9,6 +9,7 @@ import click
 from netplan.cli import options
 
 if TYPE_CHECKING:
+    from netplan.report.tables import Table
     from netplan.traffic.damaged import OnDead
 
 
@@ -98,12 +99,15 @@ def command(
         wall = comparison.baseline.wall_s + sum(row.result.wall_s for row in comparison.rows)
         click.echo(f"{built!r}\n{len(comparison.rows) + 1} runs in {wall:.3f} s", err=True)
     data = comparison.to_dict()
-    tables = comparison_tables(comparison)
-    if failures:
-        losses = list_losses(whole, built)
+    losses = list_losses(whole, built) if failures else None
+    if losses is not None:
         data["damage"] = losses_to_dict(built, losses)
-        tables.append(losses_table(built, losses))
-    options.emit(form, output, data, lambda: tables)
+
+    def tables() -> list[Table]:
+        damage = [] if losses is None else [losses_table(built, losses)]
+        return [*comparison_tables(comparison), *damage]
+
+    options.emit(form, output, data, tables)
 
 
 def _count(text: str) -> int:

@@ -33,8 +33,7 @@ from netplan.fabric import LINK_KINDS, TIER_NAMES
 from netplan.fabric.checks import components
 from netplan.fabric.failures import Failures, apply_failures, gone_cables, list_losses
 from netplan.kernels.hashing import mix
-from netplan.routing import RoutingOptions
-from netplan.simulate.damage import LAID_OTHERWISE
+from netplan.routing import SCHEMES, RoutingOptions
 from netplan.simulate.run import simulate
 from netplan.simulate.scenario import Scenario
 from netplan.spec.traffic import PermutationSpec, RingSpec
@@ -358,7 +357,7 @@ class _Bench:
 
     def whole(self, spec: TrafficSpec, *, walked: bool = False) -> Result:
         """Return a workload's run on the undamaged fabric, once."""
-        walked = walked and self._routing in LAID_OTHERWISE
+        walked = walked and SCHEMES.find(self._routing).differs_by_structure
         key = spec.name, walked
         if key not in self._whole:
             fabric = replace(self._fabric, structure=None) if walked else self._fabric
@@ -750,7 +749,7 @@ def _notes(rows: Sequence[ClassRow], routing: str, fabric: Fabric, *, exhaustive
     unknown = list(dict.fromkeys(row.kind for row in rows if row.failures_per_month is None))
     if unknown:
         notes.append(f"Rate of {', '.join(unknown)} is not known: the totals are at least that much.")
-    if routing in LAID_OTHERWISE and fabric.structure is not None:
+    if fabric.structure is not None and SCHEMES.find(routing).differs_by_structure:
         notes.append(
             f"{routing} lays paths on an irregular fabric by another rule than on a regular tree; failures "
             "inside the network are held against the undamaged fabric under that rule."

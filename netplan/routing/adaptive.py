@@ -41,7 +41,9 @@ _SUMMARY = (
 _LEAVES_OUT = "delayed and partial knowledge of load; moving bytes between the parts of a flow; reordering"
 
 
-@routing_scheme("adaptive", summary=_SUMMARY, leaves_out=_LEAVES_OUT, uses_seed=True)
+@routing_scheme(
+    "adaptive", summary=_SUMMARY, leaves_out=_LEAVES_OUT, uses_seed=True, differs_by_structure=True
+)
 def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Place every flow on its least-loaded paths."""
     return _route("adaptive", fabric, flows, options)
@@ -53,6 +55,7 @@ def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     leaves_out=_LEAVES_OUT,
     transport="infiniband",
     uses_seed=True,
+    differs_by_structure=True,
 )
 def route_infiniband(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Place every flow on its least-loaded paths."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     summary="destination routing as OpenSM lays it: d-mod-k on generated trees, balanced up/down elsewhere",
     leaves_out="LMC (several LIDs per port); ftree's own tie-breaks on irregular trees",
     transport="infiniband",
+    differs_by_structure=True,
 )
 def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Route every flow by its destination."""

@@ -33,6 +33,8 @@ class RoutingScheme:
     """Whether the QPs of a flow may take different paths."""
     uses_seed: bool
     """Whether the seed changes the paths."""
+    differs_by_structure: bool
+    """Whether a fabric's structure decides which paths it lays, not only how fast they are found."""
     route: _Route
     """Route flows on a fabric."""
 
@@ -54,11 +56,14 @@ def routing_scheme(
     transport: Transport = "roce",
     uses_qps: bool = False,
     uses_seed: bool = False,
+    differs_by_structure: bool = False,
 ) -> Callable[[_Route], _Route]:
     """Register the function below as a routing scheme."""
 
     def register(route: _Route) -> _Route:
-        scheme = RoutingScheme(name, summary, leaves_out, transport, uses_qps, uses_seed, route)
+        scheme = RoutingScheme(
+            name, summary, leaves_out, transport, uses_qps, uses_seed, differs_by_structure, route
+        )
         SCHEMES.add(name, route.__module__, scheme)
         return route
 

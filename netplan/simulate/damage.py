@@ -11,15 +11,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from netplan.fabric.failures import gone_cables, list_losses
+from netplan.routing import SCHEMES
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.fabric.failures import Losses
     from netplan.simulate.result import Result
-
-#: Schemes that lay other paths with a fabric's structure than without it: on both sides of a comparison
-#: with a damaged fabric that has none, they go without.
-LAID_OTHERWISE = frozenset({"adaptive", "ib-adaptive", "ib-static"})
 
 #: Relative difference below which two runs gave the same.
 _SAME = 1e-6
@@ -40,9 +37,9 @@ def whole_fabric(fabric: Fabric, damaged: Fabric, routing: str) -> Fabric:
     Without its structure where the routing would otherwise lay paths by another rule than on the
     damaged fabric: what differs is then what failed.
     """
-    if damaged.structure is None and fabric.structure is not None and routing in LAID_OTHERWISE:
-        return replace(fabric, structure=None)
-    return fabric
+    if damaged.structure is not None or fabric.structure is None:
+        return fabric
+    return replace(fabric, structure=None) if SCHEMES.find(routing).differs_by_structure else fabric
 
 
 @dataclass(frozen=True, eq=False)
