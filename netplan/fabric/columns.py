@@ -224,11 +224,6 @@ class Fabric:
         return np.concatenate([[0], np.cumsum(counts)])
 
     @cached_property
-    def gpu_ptr(self) -> NDArray[np.int64]:
-        """(n_hosts + 1,) first GPU number of each host, GPUs counted over the fabric."""
-        return np.concatenate([[0], np.cumsum(self.gpus_per_host, dtype=np.int64)])
-
-    @cached_property
     def endpoint_rate(self) -> NDArray[np.float64]:
         """(n_endpoints,) line rate of each NIC port [bytes/s]."""
         return self.links.capacity[2 * self.endpoints.cable.astype(np.int64)]

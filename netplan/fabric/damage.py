@@ -67,12 +67,6 @@ class Damage:
         return np.arange(len(host)) - np.searchsorted(host, host, side="left")
 
     @cached_property
-    def ports_of_host(self) -> NDArray[np.int64]:
-        """(n_endpoints of the whole fabric,) endpoints that the endpoint's host had."""
-        host = self.before.host
-        return np.searchsorted(host, host, side="right") - np.searchsorted(host, host, side="left")
-
-    @cached_property
     def lost_nics(self) -> NDArray[np.int64]:
         """(n_lost,) the first port of each NIC (host and rail) that has no port left, numbers of before."""
         rails = int(self.before.rail.max(initial=0)) + 1

@@ -112,11 +112,6 @@ class Failure:
     amount: Amount | None = None
     """``span``, ``tier``, ``random``: how many; None for all."""
 
-    @property
-    def is_random(self) -> bool:
-        """Whether the seed decides what fails."""
-        return self.kind in {"tier", "random"}
-
 
 @dataclass(frozen=True)
 class Failures:
