@@ -33,7 +33,8 @@ ROOT = DOCS.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from netplan import api  # noqa: E402 -- the checkout that this file is in
+from docs import charts  # noqa: E402 -- the checkout that this file is in
+from netplan import api  # noqa: E402
 from netplan.catalog.parts import TABLES, shipped_catalogue  # noqa: E402
 from netplan.catalog.paths import Kind, shipped_folder  # noqa: E402
 from netplan.catalog.rules import RULES  # noqa: E402
@@ -57,7 +58,13 @@ IMAGES = {
     "images/baidu-10k.svg": "baidu-10k",
     "images/superpod-b200-4su.svg": "superpod-b200-4su",
     "images/metro-30km-2site.svg": "metro-30km-2site",
+    "images/dragonfly-routings.svg": "dragonfly-1056",
+    "images/dragonfly-72.svg": "dragonfly-72",
+    "images/metro-star-3site.svg": "metro-star-3site",
 }
+
+#: Pictures that are charts of results instead of diagrams.
+CHARTS: dict[str, Callable[[], bytes]] = {"images/dragonfly-routings.svg": charts.dragonfly_routings}
 
 # ---- Introductions of pages --------------------------------------------------------------------------------
 
@@ -340,6 +347,8 @@ def _figures(part: PartSpec) -> str:
             said.append(f"{value} port{'s' if value > 1 else ''}")
         elif name == "gpus":
             said.append(f"{value} GPUs")
+        elif name == "dwdm" and value:
+            said.append("DWDM")
     return "; ".join(said)
 
 
@@ -349,6 +358,7 @@ def _figure(name: str, value: Any) -> str:  # noqa: ANN401 -- any figure
         "ports": lambda ports: " or ".join(f"{each.count} x {format_rate(each.speed)}" for each in ports),
         "cages": lambda c: f"{c.count} {c.type}" + (f" of {c.power:g} W" if c.power else ""),
         "cage": str,
+        "channels": "{} channels".format,
         "rack_units": "{} U".format,
         "buffer": lambda size: f"buffer {format_size(size)}",
         "reach": lambda reach: f"to {format_length(reach)}",
@@ -462,12 +472,27 @@ JSON_EXAMPLES = (
             "fabric.rails": "rails",
             "fabric.planes": "parallel fabrics that meet only inside hosts",
             "fabric.groups": "groups of NIC ports that reach each other inside the network",
-            "fabric.sites.*": "sites: `names`, and `spans` with their links, length and delay",
+            "fabric.direct": "null; of a direct network its ratios, cut and hops (below)",
+            "fabric.sites.*": "sites: `names`, and `spans`: links and length of each, and where they are "
+            "known its fibre path, wavelengths and fibre pairs",
             "fabric.paths.*": "equal-cost paths between two NIC ports by where they are",
             "fabric.rail_reach.*": "NIC ports of one rail within one switch, three switches, and in all",
             "fabric.nic_rates_gbps": "line rates of NIC ports [Gb/s]",
             "fabric.scale_up.*": "GPUs of a scale-up domain and the rate of each into it [1e9 B/s]",
             "fabric.notes": "what a reader should know of these figures",
+        },
+    ),
+    JsonExample(
+        "show slim-fly-q5 --format json",
+        "`netplan show`, direct networks",
+        {
+            "schema": "`netplan/show/1`",
+            "fabric.direct.local_over_injection": "local cables of the routers over their NICs, by bandwidth",
+            "fabric.direct.global_over_injection": "global cables over NICs, by bandwidth; null in a grid",
+            "fabric.direct.bisection_cut": "which cut `bisection_fraction` is that of",
+            "fabric.direct.average_hops": "mean switches on a shortest path between two NICs",
+            "fabric.direct.hops.*": "share of pairs of NICs by the switches between them",
+            "fabric.*": "as above",
         },
     ),
     JsonExample(
@@ -505,13 +530,57 @@ JSON_EXAMPLES = (
         },
     ),
     JsonExample(
+        "plan --gpus 256 --switch qm9700 --family leaf-spine --family clos --grow-to 512 --format json",
+        "`netplan plan`",
+        {
+            "schema": "`netplan/plan/1`",
+            "request.*": "what was asked for, in SI units",
+            "candidates": "designs that were looked at",
+            "exact": "whether all that was not simulated is beaten: the front is then that of all candidates",
+            "designs[].name": "name of the design and of its fabric",
+            "designs[].family": "kind of fabric",
+            "designs[].spec.*": "the fabric spec, as a YAML file says it",
+            "designs[].switch": "switch of the catalogue, on every tier",
+            "designs[].nic": "NIC of the catalogue, or null",
+            "designs[].planes": "networks that meet only inside hosts",
+            "designs[].oversubscription": "NIC over uplink bandwidth at the narrowest tier, as asked for",
+            "designs[].switches.*": "switches by tier, and `total`",
+            "designs[].cables.*": "cables by kind, and `total`",
+            "designs[].any_to_any": "whether every NIC reaches every other through the network",
+            "designs[].cost_usd.*": "the network [USD]: low, mid, high",
+            "designs[].cost_per_gpu_usd": "its middle over GPUs [USD]",
+            "designs[].power_w": "largest draw of the network [W]",
+            "designs[].at_least.*": "parts without a price or largest draw: the sum is a lower bound",
+            "designs[].efficiency": "least of the workloads' efficiencies, latency left out",
+            "designs[].efficiencies.*": "efficiency by workload",
+            "designs[].routing": "routing scheme of the simulations",
+            "designs[].failures.stops_per_month": "failures that take all ports of a NIC",
+            "designs[].failures.lost_minutes_per_month": "minutes of the whole fabric's bandwidth",
+            "designs[].failures.worst_nics": "NICs that one switch cuts off, at most",
+            "designs[].failures.worst_gpus": "GPUs that they serve",
+            "designs[].growth.*": "what `--grow-to` takes: cables touched, new cables and switches; or null",
+            "designs[].remarks": "what the figures do not say",
+            "designs[].pareto": "whether it is on the front",
+            "designs[].score": "weighted mean of ratios to the best; 1 is best in everything",
+            "rejected[].design": "first of the designs",
+            "rejected[].designs": "designs refused for this reason",
+            "rejected[].reason": "why they cannot be built, or which limit they break",
+            "rejected[].hint": "what would be feasible, or null",
+            "rejected[].limit": "limit that is broken, or null",
+            "rejected[].value": "what the first has instead, or null",
+            "skipped": "designs that were not simulated: name, reason, and what beats them",
+            "notes": "what the figures rest on",
+            "manifest.*": "version and seed",
+        },
+    ),
+    JsonExample(
         "bom lab-2-leaf --host dgx-h100 --format json",
         "`netplan bom`",
         {
             "schema": "`netplan/bom/1`",
             "fabric": "name of the fabric",
             "lines[].part": "name of the part in the catalogue, or `unlisted-...`",
-            "lines[].kind": "switch, nic, transceiver, cable, fibre, host or unlisted",
+            "lines[].kind": "switch, nic, transceiver, cable, fibre, line-terminal, host or unlisted",
             "lines[].use": "where it goes: a tier, or a kind of cable and the side",
             "lines[].length_m": "length that is bought [m], or null",
             "lines[].quantity": "pieces in use",
@@ -526,11 +595,12 @@ JSON_EXAMPLES = (
             "totals.switches": "switches",
             "totals.nics": "network adapters",
             "totals.transceivers": "transceivers, both ends",
+            "totals.line_terminals": "ends of DWDM lines, two for each fibre pair with several wavelengths",
             "totals.cables": "cables with plugs, and fibre cables",
             "totals.breakout_cables": "cables that split, among them",
             "totals.fibre_pairs": "fibre pairs",
             "totals.spares": "spare pieces",
-            "totals.rack_units": "height of the switches, and of the hosts when one is named",
+            "totals.rack_units": "height of switches and line terminals, and of the hosts when one is named",
             "totals.gpus": "GPUs",
             "totals.cost_usd.*": "cost of the network with spares [USD]: low, mid, high",
             "totals.power_w.*": "draw of the network [W]: typical, max",
@@ -578,7 +648,7 @@ JSON_EXAMPLES = (
             "fabric.*": "name, kind, hosts and GPUs of the fabric",
             "workloads.*": "by name: kind, ranks, bandwidth per GPU on the undamaged fabric [1e9 B/s]",
             "exhaustive": "whether every element was simulated, not one of each class",
-            "classes[].kind": "nic, kind of cable, tier of switch, span or site",
+            "classes[].kind": "nic, kind of cable, tier of switch, span (a fibre path), whole_span or site",
             "classes[].failure": "what was failed (with all simulated: the worst), as `--fail` takes it",
             "classes[].elements": "how many elements are in the class",
             "classes[].simulated": "how many of them were simulated",
@@ -591,7 +661,7 @@ JSON_EXAMPLES = (
             "classes[].unused": "whether it carried none of the workloads",
             "classes[].note": "why a workload cannot run, or null",
             "classes[].rate.*": "percent per element and month, source, confidence, repair time [h]",
-            "classes[].length_km": "length of a span [km], or null",
+            "classes[].length_km": "length of a fibre path [km], or null",
             "classes[].failures_per_month": "failures of the class in a month; null: the rate is not known",
             "classes[].stops_per_month": "those that leave a NIC without any port",
             "classes[].degraded_minutes_per_month": "minutes in which anything is lost",
@@ -606,6 +676,45 @@ JSON_EXAMPLES = (
             "random[].left.*": "by workload: mean, worst, and the seed of the worst draw",
             "notes": "what the figures rest on",
             "manifest.*": "version, routing, seed, on_dead",
+        },
+    ),
+    JsonExample(
+        "grow superpod-b200-4su superpod-b200-4su --set after.hosts.count=256 --format json",
+        "`netplan grow`",
+        {
+            "schema": "`netplan/growth/1`",
+            "before": "name of the fabric that is there",
+            "after": "name of the fabric that is to be",
+            "gpus.*": "GPUs before and after",
+            "hosts.*": "hosts before and after; kept: those that keep their seats",
+            "switches.*": "by tier: before, after, kept, converted (from another tier), new, retired",
+            "cables.*": "by kind: before, after, kept, moved at one end or at both, removed, new",
+            "touched": "cables in place that are moved or removed",
+            "touched_fraction": "their part of all cables in place",
+            "touched_at_least": "in any plan between the two fabrics",
+            "purchases[].part": "name of a part",
+            "purchases[].kind": "as in a bill's lines",
+            "purchases[].length_m": "length of a cable [m], or null",
+            "purchases[].before": "pieces in the bill of the fabric that is there",
+            "purchases[].after": "pieces in the bill of the fabric that is to be",
+            "purchases[].buy": "pieces to buy",
+            "purchases[].left_over": "pieces that are left over",
+            "purchases[].cost_mid_usd": "middle cost of those to buy [USD]; null: no price is known",
+        },
+    ),
+    JsonExample(
+        "grow superpod-b200-4su superpod-b200-4su --set before.hosts.count=64 --choices --format json",
+        "`netplan grow --choices`",
+        {
+            "schema": "`netplan/growth-choices/1`",
+            "choices[].design": "what a design of the first size has in common with the later one",
+            "choices[].spec.*": "its spec, as in a YAML file",
+            "choices[].switches.*": "switches by tier",
+            "choices[].switches_total": "switches to buy now",
+            "choices[].cables": "cables to lay now",
+            "choices[].touched": "cables of these that are moved or removed when it grows",
+            "choices[].touched_at_least": "in any plan between the two sizes",
+            "choices[].bought_later": "switches to buy when it grows",
         },
     ),
     JsonExample(
@@ -748,7 +857,7 @@ PAGES: dict[str, Callable[[], str]] = {
 _BLOCK = re.compile(
     r"^```(?P<info>console|sh|yaml title=\"(?P<title>[^\"]+)\")\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-_HEAD = re.compile(r" \| head -n (?P<lines>[0-9]+)$")
+_CUT = re.compile(r" \| (?P<end>head|tail) -n (?P<lines>[1-9][0-9]*)$")
 _OURS = ("netplan ", "./run netplan ")
 
 
@@ -771,13 +880,14 @@ def _run(arguments: list[str]) -> Ran:
 
 def run_line(line: str) -> Ran:
     """Run a line such as ``netplan show lab-2-leaf | head -n 5``."""
-    found = _HEAD.search(line)
-    words = shlex.split(_HEAD.sub("", line))
+    found = _CUT.search(line)
+    words = shlex.split(_CUT.sub("", line))
     ran = _run(words[words.index("netplan") + 1 :])
     if found is None:
         return ran
-    lines = ran.stdout.splitlines(keepends=True)
-    return Ran(ran.status, "".join(lines[: int(found["lines"])]), ran.stderr)
+    lines, count = ran.stdout.splitlines(keepends=True), int(found["lines"])
+    kept = lines[:count] if found["end"] == "head" else lines[-count:]
+    return Ran(ran.status, "".join(kept), ran.stderr)
 
 
 def with_outputs(text: str) -> str:
@@ -843,6 +953,8 @@ def made_page(name: str) -> str:
 
 def picture(name: str) -> bytes:
     """Return a picture as it should be."""
+    if name in CHARTS:
+        return CHARTS[name]()
     return render_diagram(api.load_fabric(IMAGES[name]), ".svg")
 
 

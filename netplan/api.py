@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from netplan.fabric import Fabric
     from netplan.planning.bom import Bill
+    from netplan.planning.plan import Plan
     from netplan.simulate.result import Result
     from netplan.spec.traffic import TrafficSpec
     from netplan.traffic.damaged import OnDead
@@ -47,6 +48,7 @@ __all__ = [
     "fail",
     "load_fabric",
     "load_traffic",
+    "plan_designs",
     "simulate",
 ]
 
@@ -328,6 +330,58 @@ def bill_of_materials(
     catalogue = load_catalogue(parts)
     length = floor_lengths(fabric, load_floor(floor)) if floor is not None else None
     return bom.bill(fabric, catalogue, bom.Wishes(**wishes), length=length)
+
+
+def plan_designs(
+    gpus: int,
+    *,
+    nic: str = "400G",
+    span: str | None = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+    **wishes: Any,  # noqa: ANN401 -- Request's fields
+) -> Plan:
+    """Find, price and simulate the designs for a number of GPUs, and rank them.
+
+    Parameters
+    ----------
+    gpus
+        GPUs in all; whole hosts.
+    nic
+        Line rate of each NIC, such as ``400G``.
+    span
+        Fibre between any two sites, such as ``30km``, where ``sites`` is more than 1.
+    workers
+        Processes for large requests.
+    progress
+        Called with (what, done, all).
+    **wishes
+        ``families``, ``switches``, ``limits`` and what else `netplan.planning.plan.Request` has.
+
+    Returns
+    -------
+    Plan
+        The same for the same arguments.
+
+    Raises
+    ------
+    NetplanError
+        A wish is out of range or not known, or no design keeps to the limits.
+
+    Examples
+    --------
+    >>> from netplan import api
+    >>> plan = api.plan_designs(256, families=("leaf-spine",), switches=("qm9700",))
+    >>> [(design.name, design.pareto) for design in plan.designs]
+    [('leaf-spine-r64', True), ('leaf-spine-r64-2to1', True)]
+    """
+    from netplan.planning import plan
+    from netplan.units import parse_length, parse_rate
+
+    request = plan.Request(
+        gpus=gpus, nic_rate=parse_rate(nic), span=None if span is None else parse_length(span), **wishes
+    )
+    return plan.plan_designs(request, workers=workers, progress=progress)
 
 
 def check_cc(cc: str) -> None:

@@ -187,6 +187,44 @@ def metro_two_sites() -> Fabric:
     )
 
 
+def metro_star() -> Fabric:
+    """Two sites of 8 hosts on a hub of switches only, 10 and 20 km from it, 8 links to each.
+
+    ::
+
+        east-metro-0 == 10 km == hub-metro-0 == 20 km == west-metro-0
+        east-metro-1 == 10 km == hub-metro-1 == 20 km == west-metro-1
+          |  X  |                                          |  X  |
+        4 spines, 2 leaves                               4 spines, 2 leaves
+    """
+    site = "kind: leaf-spine, radix: 8, hosts: {count: 8, gpus: 1}, spine: {radix: 8, count: 4}"
+    return yaml_fabric(
+        "name: metro-star\nkind: metro\nsites:\n- {name: hub, position: [0 km, 0 km]}\n"
+        f"- {{name: east, position: [10 km, 0 km], fabric: {{name: east, {site}}}}}\n"
+        f"- {{name: west, position: [0 km, 20 km], fabric: {{name: west, {site}}}}}\n"
+        "metro: {radix: 8, switches: 2, layout: star}\n"
+    )
+
+
+def metro_diverse() -> Fabric:
+    """Two sites of 32 hosts joined by 32 links over three fibre paths, 16 wavelengths a fibre pair.
+
+    ::
+
+        north-metro-0..3 === path-1: 12 links, 10 km === south-metro-0..3
+                         === path-2: 12 links, 20 km ===
+                         === path-3:  8 links, 30 km ===
+    """
+    site = "kind: leaf-spine, radix: 16, hosts: {count: 32, gpus: 1}, spine: {radix: 16, count: 8}"
+    return yaml_fabric(
+        "name: metro-diverse\nkind: metro\nsites:\n"
+        f"- {{name: north, fabric: {{name: north, {site}}}}}\n"
+        f"- {{name: south, fabric: {{name: south, {site}}}}}\n"
+        "spans: [{a: north, b: south, paths: [{length: 10 km}, {length: 20 km}, {length: 30 km}]}]\n"
+        "metro: {radix: 32, switches: 4, wavelengths: 16}\n"
+    )
+
+
 def dumbbell() -> Fabric:
     """Two pairs of hosts over one 100G cable between two leaves, through one spine.
 

@@ -172,6 +172,27 @@ def metro_specs(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def metro_star_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """A star: two or three sites around the first or a hub of switches only, over one path or several."""
+    spec = draw(metro_specs())
+    sites, metro = list(spec["sites"]), {**spec["metro"], "wavelengths": draw(st.sampled_from([1, 4, 64]))}
+    if draw(st.booleans()):
+        sites.insert(0, {"name": "hub", "position": (0.0, 5e3)})
+    spec = {**spec, "sites": tuple(sites), "metro": {**metro, "layout": "star"}}
+    if draw(st.booleans()):
+        del spec["metro"]["layout"]
+        spec["spans"] = tuple(
+            {
+                "a": sites[0]["name"],
+                "b": site["name"],
+                "paths": tuple({"length": draw(st.floats(1e3, 8e4))} for _ in range(draw(st.integers(1, 3)))),
+            }
+            for site in sites[1:]
+        )
+    return spec
+
+
+@st.composite
 def custom_specs(draw: st.DrawFn) -> dict[str, Any]:
     """Leaves and spines joined at random, every leaf to the first spine at least."""
     n_leaves, n_spines = draw(st.integers(1, 4)), draw(st.integers(1, 3))
@@ -199,6 +220,96 @@ def custom_specs(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+def _direct_hosts(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw the hosts of a direct network: full when they are not counted."""
+    hosts = _hosts(draw)
+    if draw(st.booleans()):
+        del hosts["count"]
+    return {**hosts, "attach": draw(st.sampled_from(["one-router", "spread"]))}
+
+
+def _groups(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw what dragonfly and dragonfly-plus share."""
+    spec: dict[str, Any] = {
+        "hosts": _direct_hosts(draw),
+        "arrangement": draw(st.sampled_from(["palmtree", "consecutive"])),
+        "uneven": draw(st.booleans()),
+    }
+    if draw(st.booleans()):
+        spec["groups"] = draw(st.integers(2, 8))
+    if draw(st.booleans()):
+        spec["global_speed"] = draw(_RATES)
+    return spec
+
+
+@st.composite
+def dragonfly_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """Groups joined evenly or not; perhaps too few endpoints for a host, or groups that do not divide."""
+    return {
+        "name": "df",
+        "kind": "dragonfly",
+        **_groups(draw),
+        "router": {"endpoints": draw(st.integers(1, 5)), "global_links": draw(st.integers(1, 3))},
+        "group": {"routers": draw(st.integers(1, 4)), "bundle": draw(st.integers(1, 2))},
+    }
+
+
+@st.composite
+def dragonfly_plus_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """As `dragonfly_specs`, with leaves and spines."""
+    return {
+        "name": "dfp",
+        "kind": "dragonfly-plus",
+        **_groups(draw),
+        "leaf": {"endpoints": draw(st.integers(1, 5))},
+        "spine": {"global_links": draw(st.integers(1, 3))},
+        "group": {
+            "leaves": draw(st.integers(1, 4)),
+            "spines": draw(st.integers(1, 4)),
+            "bundle": draw(st.integers(1, 2)),
+        },
+    }
+
+
+@st.composite
+def slim_fly_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """Any small q, of each of the three constructions."""
+    return {
+        "name": "sf",
+        "kind": "slim-fly",
+        "q": draw(st.sampled_from([3, 4, 5, 7, 8])),
+        "hosts": _direct_hosts(draw),
+        "router": {"endpoints": draw(st.integers(1, 4))},
+    }
+
+
+def _grid(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw what torus and hyperx share."""
+    dims = draw(st.lists(st.integers(2, 5), min_size=1, max_size=3))
+    spec: dict[str, Any] = {
+        "name": "grid",
+        "dims": tuple(dims),
+        "hosts": _direct_hosts(draw),
+        "router": {"endpoints": draw(st.integers(1, 4))},
+    }
+    if draw(st.booleans()):
+        spec["bundles"] = tuple(draw(st.integers(1, 2)) for _ in dims)
+    return spec
+
+
+@st.composite
+def torus_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """Tori and meshes of up to three dimensions."""
+    spec = {"kind": "torus", **_grid(draw), "wrap": draw(st.booleans())}
+    return {**spec, "pair_cables": draw(st.sampled_from([1, 2]))} if spec["wrap"] else spec
+
+
+@st.composite
+def hyperx_specs(draw: st.DrawFn) -> dict[str, Any]:
+    """Full meshes, flattened butterflies, and of three dimensions."""
+    return {"kind": "hyperx", **_grid(draw)}
+
+
 #: One strategy of specs per family, by its ``kind``.
 SPECS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "leaf-spine": leaf_spine_specs(),
@@ -208,6 +319,11 @@ SPECS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "rail-only": rail_only_specs(),
     "multi-plane": multi_plane_specs(),
     "dual-tor": dual_tor_specs(),
+    "dragonfly": dragonfly_specs(),
+    "dragonfly-plus": dragonfly_plus_specs(),
+    "slim-fly": slim_fly_specs(),
+    "torus": torus_specs(),
+    "hyperx": hyperx_specs(),
     "metro": metro_specs(),
     "custom": custom_specs(),
 }
@@ -229,3 +345,6 @@ def fabrics(*kinds: str) -> st.SearchStrategy[Fabric]:
 
 #: Families whose fabrics have a `ClosStructure`.
 TREES = ("leaf-spine", "clos", "fat-tree", "rail-optimized", "rail-only", "multi-plane", "dual-tor")
+
+#: Families whose fabrics have a `DirectStructure`.
+DIRECT = ("dragonfly", "dragonfly-plus", "slim-fly", "torus", "hyperx")

@@ -13,6 +13,7 @@ from netplan.spec.parts import (
     CableSpec,
     FibreSpec,
     HostSpec,
+    LineTerminalSpec,
     NicSpec,
     OpticSpec,
     PartsFileSpec,
@@ -36,6 +37,7 @@ TABLES = {
     "optics": "optic",
     "cables": "cable",
     "fibres": "fibre",
+    "line_terminals": "line terminal",
     "hosts": "host",
 }
 
@@ -51,6 +53,7 @@ class Catalogue:
     optics: Mapping[str, OpticSpec]
     cables: Mapping[str, CableSpec]
     fibres: Mapping[str, FibreSpec]
+    line_terminals: Mapping[str, LineTerminalSpec]
     hosts: Mapping[str, HostSpec]
 
     def switch(self, name: str) -> SwitchSpec:
@@ -89,7 +92,7 @@ class Catalogue:
         return Catalogue(**tables)
 
 
-_EMPTY = Catalogue({}, {}, {}, {}, {}, {})
+_EMPTY = Catalogue({}, {}, {}, {}, {}, {}, {})
 
 
 @cache
@@ -145,7 +148,7 @@ def _read(text: bytes, label: str) -> PartsFileSpec:
 
 def _source(part: PartSpec) -> str:
     """Return where the first sourced figure of a part comes from."""
-    for name in ("ports", "reach", "power_max", "price"):
+    for name in ("ports", "channels", "reach", "power_max", "price"):
         figure = getattr(part, name, None)
         source = getattr(figure, "source", None)
         if source is not None:

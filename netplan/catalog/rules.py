@@ -16,7 +16,16 @@ from netplan.units import format_length, format_rate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["RULES", "Rule", "check_cable", "check_link", "check_plug", "check_protocol", "check_twin"]
+__all__ = [
+    "RULES",
+    "Rule",
+    "check_cable",
+    "check_link",
+    "check_plug",
+    "check_protocol",
+    "check_shared",
+    "check_twin",
+]
 
 _XDR = 100e9  # 800G [bytes/s]: the speed of one XDR port
 _LINKX = "NVIDIA LinkX documentation, 100G-PAM4 overview"
@@ -56,6 +65,11 @@ _ALL = (
         "PL111",
         "switches at both ends of a cable speak one protocol",
         "InfiniBand and Ethernet do not link up",
+    ),
+    Rule(
+        "PL112",
+        "links that share a fibre pair are DWDM channels, each of a coherent module",
+        "OIF 400ZR: 48 channels of 100 GHz or 64 of 75 GHz on an amplified line",
     ),
 )
 
@@ -117,6 +131,16 @@ def check_cable(module: OpticSpec | CableSpec, speed: float, length: float) -> I
             "PL107",
             f"{module.name} reaches {format_length(reach)}, the cable is {format_length(length)} long",
             "take a medium that reaches further, or move the ends closer",
+        )
+
+
+def check_shared(module: OpticSpec | CableSpec) -> Iterator[Fault]:
+    """Yield why a medium cannot share a fibre pair with others."""
+    if not isinstance(module, OpticSpec) or not module.dwdm:
+        yield _fault(
+            "PL112",
+            f"{module.name} has no DWDM channel of its own",
+            "take a coherent module (400ZR-amplified, ZR+), or wavelengths: 1, a fibre pair for each link",
         )
 
 

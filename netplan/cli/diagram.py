@@ -22,19 +22,33 @@ from netplan.files import write_file
     show_default=True,
     help="What is drawn as one box.",
 )
+@options.fail_option
 @options.set_option
-def command(fabric: str, *, output: str, collapse: str, overrides: tuple[str, ...]) -> None:
+@options.seed_option
+def command(
+    fabric: str,
+    *,
+    output: str,
+    collapse: str,
+    failures: tuple[str, ...],
+    overrides: tuple[str, ...],
+    seed: int,
+) -> None:
     """Draw FABRIC as .svg or .png: tiers in rows, pods grouped, collapsed when it is large.
+
+    With --fail the whole fabric is drawn, and what failed or is cut off is marked.
 
     \b
     Examples:
       netplan diagram lab-2-leaf -o lab.svg
       netplan diagram superpod-b200-16su --collapse pod -o superpod.png
+      netplan diagram metro-star-3site --fail span:hub/west/path-2 -o cut.svg
     """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.report.diagram import render_diagram
     from netplan.spec.validate import split_overrides
 
     built = api.load_fabric(fabric, overrides=split_overrides(overrides))
-    write_file(output, render_diagram(built, Path(output).suffix, collapse=collapse))
+    damaged = api.fail(built, failures, seed=seed)
+    write_file(output, render_diagram(built, Path(output).suffix, collapse=collapse, damaged=damaged))
     click.echo(f"wrote {output}", err=True)

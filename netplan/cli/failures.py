@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "random",
     multiple=True,
     metavar="WHAT:MANY",
-    help="Draw several failures at once, such as cable:1%, spine:2, nic:8. Repeatable.",
+    help="Draw several failures at once, such as cable:1%, spine:2, fibre_path:2. Repeatable.",
 )
 @click.option(
     "--samples",
@@ -80,7 +80,8 @@ def command(
       netplan failures fat-tree-k8 permutation-64mib --random cable:1% --samples 20 --repair 2h
     """  # noqa: D301 -- click wants the control character
     from netplan import api
-    from netplan.planning.failures import Draws, rates_with, study_failures
+    from netplan.planning.failure_rates import rates_with
+    from netplan.planning.failures import Draws, study_failures
     from netplan.report.failures import failure_tables
 
     fabric_sets, traffic_sets = options.split_sets(overrides)

@@ -26,6 +26,8 @@ COMMANDS = {
     "compare": ("compare", "Compare routings under one demand with an InfiniBand baseline"),
     "failures": ("failures", "Show what each failure costs: hosts cut off, bandwidth left, minutes a month"),
     "bom": ("bom", "Bill of materials: parts, cost and power of a fabric"),
+    "plan": ("plan", "Find designs for so many GPUs: cost, power, efficiency, failures"),
+    "grow": ("grow", "Plan the re-cabling from one size of a fabric to the next"),
     "diagram": ("diagram", "Draw a fabric"),
     "explain": ("explain", "Explain a term, check, scheme, pattern or spec field"),
     "schema": ("schema", "Print the JSON Schema of fabric or traffic specs, for editors"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from math import isqrt, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,11 @@ OPTIONS = {
     "rail-only": {"hosts", "gpus", "nic", "radix", "tiers"},
     "multi-plane": {"hosts", "gpus", "nic", "radix", "tiers", "planes"},
     "dual-tor": {"hosts", "gpus", "nic", "radix", "tiers"},
+    "dragonfly": {"hosts", "gpus", "nic", "radix"},
+    "dragonfly-plus": {"hosts", "gpus", "nic", "radix"},
+    "slim-fly": {"hosts", "gpus", "nic", "radix"},
+    "torus": {"hosts", "gpus", "nic", "radix", "dims"},
+    "hyperx": {"hosts", "gpus", "nic", "radix", "dims"},
     "metro": {"hosts", "gpus", "nic", "radix"},
     "custom": {"hosts", "gpus", "nic", "radix"},
 }
@@ -41,10 +47,17 @@ _INSTEAD = {
     ("metro", "tiers"): "its sites may be of any family: edit sites[].fabric",
     ("custom", "tiers"): "its switches are listed with their tiers",
     ("dual-tor", "planes"): "it has two",
+    **{
+        (kind, "tiers"): "a direct network joins its routers with each other"
+        for kind in ("dragonfly", "dragonfly-plus", "slim-fly", "torus", "hyperx")
+    },
 }
 
 #: The same for families that lack an option for one reason.
-_NO = {"planes": "kind multi-plane has planes"}
+_NO = {
+    "planes": "kind multi-plane has planes",
+    "dims": "kinds torus and hyperx have dimensions",
+}
 
 #: Tiers that a family may have, where not two or three.
 _TIERS = {"rail-only": ("1", "2")}
@@ -53,6 +66,9 @@ _ONE, _TWO, _THREE = 1, 2, 3
 
 #: Sizes that nothing else says.
 _RADIX, _GPUS, _NIC, _K, _HOSTS = 64, 8, "400G", 16, 64
+
+#: Hosts of the families of groups, and dimensions of those of a grid, when nothing is given.
+_GROUP_HOSTS, _DIMENSIONS = 256, {"torus": 3, "hyperx": 2}
 
 #: A metro template's sites: hosts of each, NIC bandwidth over long-link bandwidth, distance.
 _SITE_HOSTS, _METRO_RATIO, _DISTANCE = 16, 8, "30 km"
@@ -95,6 +111,16 @@ def _kind(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
+def _dims(ctx: click.Context, param: click.Parameter, value: str | None) -> list[int] | None:
+    """Read sizes of dimensions, ``8x8x4``."""
+    if value is None:
+        return None
+    parts = value.lower().replace("x", " ").split()
+    if not parts or not all(part.isdecimal() and len(part) <= 5 and int(part) >= 2 for part in parts):  # noqa: PLR2004 -- digits, routers
+        raise click.BadParameter(f"{value!r}: sizes of at least 2 with x between them, such as 8x8x4")
+    return [int(part) for part in parts]
+
+
 _COUNT = click.IntRange(min=1, max=10_000_000)
 
 
@@ -111,6 +137,12 @@ _COUNT = click.IntRange(min=1, max=10_000_000)
     help="Switch tiers (rail-optimized, multi-plane and dual-tor: 2 or 3; rail-only: 1 or 2).",
 )
 @click.option("--planes", type=click.IntRange(2, 64), help="Planes (multi-plane only); 2 when omitted.")
+@click.option(
+    "--dims",
+    callback=_dims,
+    metavar="SIZES",
+    help="Routers along each dimension, such as 8x8x4 (torus, hyperx).",
+)
 @click.option("-o", "--output", type=click.Path(), help="Write here instead of to standard output.")
 @click.option("--force", is_flag=True, help="Replace the file when it is there.")
 def command(
@@ -123,12 +155,14 @@ def command(
     radix: int | None,
     tiers: str | None,
     planes: int | None,
+    dims: list[int] | None,
     output: str | None,
     force: bool,
 ) -> None:
     """Write a spec of family KIND.
 
-    KIND is leaf-spine, fat-tree, clos, rail-optimized, rail-only, multi-plane, dual-tor, metro or custom.
+    KIND is leaf-spine, fat-tree, clos, rail-optimized, rail-only, multi-plane, dual-tor, dragonfly,
+    dragonfly-plus, slim-fly, torus, hyperx, metro or custom.
 
     Required keys are set; every optional key is there as a comment with its default, or with the value that
     follows from the rest. The fabric is built before it is written, so what comes out is feasible.
@@ -141,7 +175,8 @@ def command(
     given = {
         word: value
         for word, value in {
-            "hosts": hosts, "gpus": gpus, "nic": nic, "radix": radix, "tiers": tiers, "planes": planes
+            "hosts": hosts, "gpus": gpus, "nic": nic, "radix": radix,
+            "tiers": tiers, "planes": planes, "dims": dims,
         }.items()
         if value is not None
     }  # fmt: skip
@@ -290,6 +325,56 @@ def _fat_tree(name: str, given: dict[str, Any]) -> tuple[dict[str, Any], Fabric]
     return live, _build(live)
 
 
+def _groups(kind: str) -> Any:  # noqa: ANN401 -- a function as in _LIVE
+    """Return the function that makes a family of groups: its sizes follow from the radix and the hosts."""
+
+    def make(name: str, given: dict[str, Any]) -> tuple[dict[str, Any], Fabric]:
+        live = {
+            "kind": kind,
+            "name": name,
+            "hosts": {
+                "count": given.get("hosts", _GROUP_HOSTS),
+                "gpus": given.get("gpus", _GPUS),
+                "nic_speed": given.get("nic", _NIC),
+            },
+            "radix": given.get("radix", _RADIX),
+            "cables": {"local": "5 m", "global": "30 m"},
+        }
+        return live, _build(live)
+
+    return make
+
+
+def _grid(kind: str) -> Any:  # noqa: ANN401 -- a function as in _LIVE
+    """Return the function that makes a family of dimensions: near a cube that holds the hosts."""
+
+    def make(name: str, given: dict[str, Any]) -> tuple[dict[str, Any], Fabric]:
+        gpus = given.get("gpus", _GPUS)
+        live: dict[str, Any] = {
+            "kind": kind,
+            "name": name,
+            "dims": given.get("dims") or _cube(given.get("hosts", _HOSTS), _DIMENSIONS[kind]),
+            "hosts": {"gpus": gpus, "nic_speed": given.get("nic", _NIC)},
+            "cables": {"host_leaf": "3 m"},
+        }
+        live["hosts"] |= {"count": given["hosts"]} if "hosts" in given else {}
+        live |= {"radix": given["radix"]} if "radix" in given else {}
+        live |= {"router": {"endpoints": gpus}} if kind == "hyperx" else {}
+        return live, _build(live)
+
+    return make
+
+
+def _cube(routers: int, dimensions: int) -> list[int]:
+    """Return sizes, as equal as can be and at least 2, of a grid that has so many routers."""
+    size = max(2, next(n for n in range(1, routers + 1) if n**dimensions >= routers))
+    sizes = [size] * dimensions
+    for place in range(dimensions):
+        while sizes[place] > 2 and prod(sizes) // sizes[place] * (sizes[place] - 1) >= routers:  # noqa: PLR2004 -- routers
+            sizes[place] -= 1
+    return sizes
+
+
 def _metro(name: str, given: dict[str, Any]) -> tuple[dict[str, Any], Fabric]:
     """Make two sites with as few spines as leave ports for the long links."""
     given = {"hosts": _SITE_HOSTS, **given}
@@ -381,6 +466,11 @@ _LIVE = {
     "rail-only": _plain("rail-only"),
     "multi-plane": _plain("multi-plane"),
     "dual-tor": _plain("dual-tor"),
+    "dragonfly": _groups("dragonfly"),
+    "dragonfly-plus": _groups("dragonfly-plus"),
+    "slim-fly": _groups("slim-fly"),
+    "torus": _grid("torus"),
+    "hyperx": _grid("hyperx"),
     "metro": _metro,
     "custom": _custom,
 }
@@ -408,16 +498,96 @@ def _shown(live: dict[str, Any], fabric: Fabric) -> dict[str, str]:
         shown |= {f"sites[].fabric.{path}": text for path, text in inner.items()}
         shown["sites[].fabric.latency"] = ""  # the domain's own count
         links = int((fabric.links.kind == LINK_KINDS.index("inter_site")).sum()) // 2
-        shown["spans"] = f"[{{a: north, b: south, length: {_DISTANCE}, links: {links}}}]"
+        path = f"{{length: {_DISTANCE}, links: {links}, fibre_pairs: {links}}}"
+        shown["spans"] = (
+            f"[{{a: north, b: south, length: null, links: {links}, wavelengths: 1, fibre_pairs: null, "
+            f"paths: [{path}]}}]"
+        )
     elif kind == "custom":
         shown |= {"switches[].pod": "0", "switches[].rail": "0"}
     elif kind == "fat-tree":
         shown["hosts.nics"] = str(live["hosts"]["gpus"])
+    elif fabric.direct is not None:
+        shown |= _direct_sizes(live, fabric)
     else:
         spec = FABRIC_SPEC.validate_python(live)
         assert spec.kind in ("leaf-spine", "clos", "rail-optimized", "rail-only", "multi-plane", "dual-tor")
         shown |= _tree_sizes(spec, fabric)
+        # A count that is given ends the search for the fewest switches: not shown where it would, by itself,
+        # give another fabric than the search.
+        counts = [key for key in _COUNTS if shown.get(key)]
+        shown |= {key: "" for key in counts if not _is_same(live, key, shown[key], fabric)}
     return shown
+
+
+#: Counts that netplan chooses where none of them is given.
+_COUNTS = (
+    *("leaf.downlinks", "leaf.uplinks", "spine.count"),
+    *("spine.downlinks", "spine.uplinks", "core.count", "pod.leaves"),
+)
+
+
+def _is_same(live: dict[str, Any], key: str, value: str, fabric: Fabric) -> bool:
+    """Tell whether a count that is given in the spec leaves the fabric as it is."""
+    import numpy as np
+
+    tier, _, name = key.partition(".")
+    try:
+        other = _build({**live, tier: {**live.get(tier, {}), name: int(value)}})
+    except FabricError:
+        return False
+    ours, theirs = fabric.links, other.links
+    return np.array_equal(ours.src, theirs.src) and np.array_equal(ours.dst, theirs.dst)
+
+
+def _direct_sizes(live: dict[str, Any], fabric: Fabric) -> dict[str, str]:
+    """Return the numbers that follow from the spec of a direct network."""
+    import numpy as np
+
+    from netplan.fabric.direct import (
+        DragonflyPlusStructure,
+        DragonflyStructure,
+        HyperXStructure,
+        SlimFlyStructure,
+        TorusStructure,
+    )
+    from netplan.topology.dragonfly import router_sizes
+    from netplan.topology.dragonfly_plus import group_sizes
+    from netplan.topology.slim_fly import router_endpoints
+
+    d, nic = fabric.direct, live["hosts"]["nic_speed"]
+    radix = np.bincount(fabric.nodes.tier, fabric.nodes.radix) / np.maximum(np.bincount(fabric.nodes.tier), 1)
+    shown = {
+        "hosts.count": str(fabric.n_hosts),
+        "hosts.nics": str(live["hosts"]["gpus"]),
+        "radix": str(int(radix[1])),
+        **dict.fromkeys(("link_speed", "local_speed", "global_speed"), nic),
+    }
+    spec = fabric_spec(live)
+    if isinstance(d, DragonflyStructure):
+        p, a, h = router_sizes(spec)
+        shown |= {"groups": str(d.groups), "group.routers": str(a)}
+        shown |= {"router.endpoints": str(p), "router.global_links": str(h)}
+    elif isinstance(d, DragonflyPlusStructure):
+        p, leaves, spines, h = group_sizes(spec)
+        shown |= {"groups": str(d.groups), "group.leaves": str(leaves), "group.spines": str(spines)}
+        shown |= {"leaf.endpoints": str(p), "spine.global_links": str(h)}
+        shown |= {"leaf.radix": str(int(radix[1])), "spine.radix": str(int(radix[2]))}
+    elif isinstance(d, SlimFlyStructure):
+        q = isqrt(d.routers // 2)
+        shown |= {"q": str(q), "router.endpoints": str(router_endpoints(spec, q))}
+    elif isinstance(d, (HyperXStructure, TorusStructure)):
+        ones = ", ".join(["1"] * len(d.sizes))
+        shown |= {"bundles": f"[{ones}]", "router.endpoints": str(live["hosts"]["gpus"])}
+        shown["cables.dimensions"] = f"[{', '.join(['5 m'] * len(d.sizes))}]"
+    return shown
+
+
+def fabric_spec(live: dict[str, Any]) -> Any:  # noqa: ANN401 -- a spec of the kind that the data says
+    """Return the validated spec of plain data."""
+    from netplan.spec.fabric import FABRIC_SPEC
+
+    return FABRIC_SPEC.validate_python(live)
 
 
 def _leaf_split(spec: _TreeSpec) -> Split:

@@ -87,7 +87,7 @@ def fail_option(command: Command) -> Command:
         multiple=True,
         metavar="WHAT",
         help="What fails, such as switch:leaf-0-3, cable:leaf-0-1/spine-0-2, nic:host-00003/2, site:west, "
-        "span:east/west:2, tier:spine:2, random:cable:1%. Repeatable.",
+        "span:east/west/path-1, tier:spine:2, random:cable:1%. Repeatable.",
     )(command)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from netplan.fabric.direct import DirectStructure
+    from netplan.fabric.fibre import FibrePath
     from netplan.fabric.structure import ClosStructure
     from netplan.spec.tiers import FabricSpecBase
 
@@ -33,6 +35,7 @@ CABLE_COLUMNS: dict[str, type[np.generic]] = {
     "capacity": np.float64,
     "length": np.float64,
     "kind": np.int8,
+    "path": np.int16,
 }
 ENDPOINT_COLUMNS: dict[str, type[np.generic]] = {
     "host": np.int32,
@@ -147,7 +150,14 @@ class FabricBuilder:
         return self._add_nodes(count, template, parts, {"tier": tier, "radix": radix, **columns})
 
     def add_cables(
-        self, lower: NDArray[Any], upper: NDArray[Any], *, rate: ArrayLike, length: ArrayLike, kind: ArrayLike
+        self,
+        lower: NDArray[Any],
+        upper: NDArray[Any],
+        *,
+        rate: ArrayLike,
+        length: ArrayLike,
+        kind: ArrayLike,
+        path: ArrayLike = -1,
     ) -> int:
         """Add cables and return the number of the first.
 
@@ -161,11 +171,13 @@ class FabricBuilder:
             Length [m]; the propagation delay follows from it.
         kind
             Name from `LINK_KINDS`, or (n,) indices into it.
+        path
+            Index into the ``fibre_paths`` that `finish` gets; -1 for none.
         """
         code = LINK_KINDS.index(kind) if isinstance(kind, str) else kind
         return self._cables.add(
             len(lower),
-            {"lower": lower, "upper": upper, "capacity": rate, "length": length, "kind": code},
+            {"lower": lower, "upper": upper, "capacity": rate, "length": length, "kind": code, "path": path},
         )
 
     def add_endpoints(
@@ -224,6 +236,7 @@ class FabricBuilder:
                 "capacity": part.links.capacity[0::2],
                 "length": part.links.length[0::2],
                 "kind": part.links.kind[0::2],
+                "path": -1,
             },
         )
         self._endpoints.add(
@@ -241,7 +254,9 @@ class FabricBuilder:
         self,
         *,
         structure: ClosStructure | None = None,
+        direct: DirectStructure | None = None,
         site_names: tuple[str, ...] = ("site",),
+        fibre_paths: tuple[FibrePath, ...] = (),
         spec: FabricSpecBase | None = None,
         check: bool = True,
     ) -> Fabric:
@@ -251,8 +266,12 @@ class FabricBuilder:
         ----------
         structure
             How to compute paths by arithmetic, for families that have one.
+        direct
+            The same for direct networks.
         site_names
             Names of the sites, by number.
+        fibre_paths
+            Routes of the spans between sites.
         spec
             What the fabric was built from: kept as plain data, and read for latencies.
         check
@@ -281,13 +300,16 @@ class FabricBuilder:
                 delay=length * FIBRE_DELAY_S_PER_M,
                 length=length,
                 kind=np.repeat(cables["kind"], 2),
+                path=np.repeat(cables["path"], 2),
             ),
             endpoints=Endpoints(**self._endpoints.columns()),
             names=tuple(self._names),
             gpus_per_host=np.concatenate(self._gpus) if self._gpus else np.empty(0, np.int32),
             scale_up_rate=np.concatenate(self._scale_up) if self._scale_up else np.empty(0),
             site_names=site_names,
+            fibre_paths=fibre_paths,
             structure=structure,
+            direct=direct,
             spec=None if spec is None else spec.model_dump(mode="json", exclude_unset=True),
             switch_latency=None if spec is None else spec.latency.switch,
             endpoint_latency=None if spec is None else spec.latency.endpoint,

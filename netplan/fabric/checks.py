@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from netplan.fabric.columns import LINK_KINDS, TIER_NAMES
+from netplan.fabric.direct_places import misplaced_cables
 from netplan.units import format_rate
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ MOST_LISTED = 5
 
 _METRO = TIER_NAMES.index("metro")
 _INTER_SITE = LINK_KINDS.index("inter_site")
+_DIRECT = [LINK_KINDS.index("local"), LINK_KINDS.index("global")]
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,10 @@ def _speeds(fabric: Fabric) -> Iterator[FabricFault]:
 @_check(
     "NP104",
     "cables join adjacent tiers",
-    what="A cable leads one tier up, or from a site's top tier to a metro switch, or between sites.",
+    what=(
+        "A cable leads one tier up, or from a site's top tier to a metro switch, or between sites. "
+        "Cables of kind `local` or `global` (direct networks) may also join switches of one tier."
+    ),
     why="Routing by tiers (up, then down) cannot use a cable that skips or stays in a tier.",
     remedy="Correct the tier of one of the switches, or the end of the cable.",
 )
@@ -156,7 +161,8 @@ def _tiers(fabric: Fabric) -> Iterator[FabricFault]:
     adjacent = tier[high] - tier[low] == 1
     to_metro = (tier[high] == _METRO) & (tier[low] > 0) & (tier[low] == fabric.top_tier[site[low]])
     between = (fabric.links.kind[0::2] == _INTER_SITE) & (site[low] != site[high]) & (tier[low] == tier[high])
-    for cable, more in _listed(np.flatnonzero(~(adjacent | to_metro | between))):
+    direct = np.isin(fabric.links.kind[0::2], _DIRECT) & (tier[low] == tier[high]) & (tier[low] > 0)
+    for cable, more in _listed(np.flatnonzero(~(adjacent | to_metro | between | direct))):
         tiers = f"tier {tier[low[cable]]} with tier {tier[high[cable]]}"
         yield FabricFault("NP104", "error", fabric.link_name(2 * cable), f"joins {tiers}{more}")
 
@@ -247,9 +253,9 @@ def _meet(fabric: Fabric) -> Iterator[FabricFault]:
     remedy="Choose the number of upper switches so that it divides the uplinks.",
 )
 def _bundles(fabric: Fabric) -> Iterator[FabricFault]:
-    high = fabric.nodes.tier[fabric.links.src[0::2]] > 0
-    between = fabric.links.kind[0::2] != _INTER_SITE
-    rows = np.flatnonzero(high & between)
+    tier = fabric.nodes.tier
+    low, up = tier[fabric.links.src[0::2]], tier[fabric.links.dst[0::2]]
+    rows = np.flatnonzero((low > 0) & (up > low))
     src, dst = fabric.links.src[0::2][rows].astype(np.int64), fabric.links.dst[0::2][rows].astype(np.int64)
     pairs, bundle = np.unique(src * fabric.n_nodes + dst, return_counts=True)
     owner = pairs // fabric.n_nodes
@@ -264,19 +270,20 @@ def _bundles(fabric: Fabric) -> Iterator[FabricFault]:
 @_check(
     "NP109",
     "the structure agrees with the cables",
-    what="Every cable is where the fabric's arithmetic description (`ClosStructure`) says it is.",
+    what="Every cable is where the fabric's arithmetic description (Clos or direct) says.",
     why="Paths are computed from the structure: they would lead over cables that are elsewhere.",
     remedy="Remove the structure of a fabric whose cables were changed: its paths are then walked.",
 )
 def _structure(fabric: Fabric) -> Iterator[FabricFault]:
-    if fabric.structure is None:
+    if fabric.structure is None and fabric.direct is None:
         return
     try:
-        wrong = np.flatnonzero(_misplaced(fabric, fabric.structure))
+        wrongs = [_misplaced(fabric, fabric.structure)] if fabric.structure is not None else []
+        wrongs += [misplaced_cables(fabric, fabric.direct)] if fabric.direct is not None else []
     except ValueError as error:
         yield FabricFault("NP109", "error", fabric.name, f"its structure {error}")
         return
-    for cable, more in _listed(wrong):
+    for cable, more in _listed(np.flatnonzero(np.any(wrongs, axis=0))):
         yield FabricFault(
             "NP109",
             "error",
@@ -284,6 +291,31 @@ def _structure(fabric: Fabric) -> Iterator[FabricFault]:
             f"is not where the structure has cable {cable}{more}",
             hint="remove the structure; paths are then walked",
         )
+
+
+@_check(
+    "NP110",
+    "every two groups have a global cable",
+    what="Each pair of groups of a direct network is joined by a cable of kind `global`.",
+    why="Minimal routing takes one global hop: between groups without one every path is a detour by a third.",
+    remedy="Lay a cable between the groups, or accept the detour: failures of global cables cause it.",
+)
+def _groups(fabric: Fabric) -> Iterator[FabricFault]:
+    links, nodes = fabric.links, fabric.nodes
+    rows = np.flatnonzero(links.kind[0::2] == _DIRECT[1]) * 2
+    ends = np.stack([links.src[rows], links.dst[rows]])
+    pods = int(nodes.pod.max(initial=-1)) + 1
+    for site in np.unique(nodes.site[ends]).tolist():
+        pod = np.sort(nodes.pod[ends[:, nodes.site[ends[0]] == site]].astype(np.int64), axis=0)
+        here = np.unique(nodes.pod[(nodes.site == site) & (nodes.tier > 0) & (nodes.pod >= 0)])
+        joined = np.unique(pod[0] * pods + pod[1])
+        low, high = np.triu_indices(len(here), 1)
+        apart = np.setdiff1d(here[low].astype(np.int64) * pods + here[high], joined)
+        for pair, more in _listed(apart):
+            a, b = divmod(pair, pods)
+            yield FabricFault(
+                "NP110", "warning", f"groups {a} and {b}", f"are joined by no global cable{more}"
+            )
 
 
 def _misplaced(fabric: Fabric, s: ClosStructure) -> np.ndarray:
@@ -302,7 +334,7 @@ def _misplaced(fabric: Fabric, s: ClosStructure) -> np.ndarray:
         msg = f"has {n_spines:,} spines, the fabric {fabric.n_nodes:,} nodes"
         raise ValueError(msg)
     port = s.endpoint_leaf * (int(s.endpoint_port.max(initial=0)) + 1) + s.endpoint_port.astype(np.int64)
-    if s.endpoint_port.min(initial=0) < 0 or len(np.unique(port)) < len(port):
+    if s.endpoint_port.min(initial=0) < 0 or (np.diff(np.sort(port)) == 0).any():
         msg = "has two endpoints on one port of a leaf"
         raise ValueError(msg)
     total = fabric.n_endpoints + s.n_leaves * s.uplinks + n_spines * s.spine_uplinks

@@ -14,13 +14,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.fabric.damage import Damage
+    from netplan.fabric.direct import DirectStructure
+    from netplan.fabric.fibre import FibrePath
     from netplan.fabric.structure import ClosStructure
 
 #: Names of the tiers, by number. Metro switches join sites and stand above any site's top tier.
 TIER_NAMES = ("host", "leaf", "spine", "core", "metro")
 
-#: Kinds of cable, by number: what the two ends are.
-LINK_KINDS = ("host_leaf", "leaf_spine", "spine_core", "site_metro", "inter_site", "other")
+#: Kinds of cable, by number: what the two ends are. ``local``, ``global``: two switches of a direct network
+#: in one group (or one row), and in two. Files store the numbers: new kinds come last.
+LINK_KINDS = (
+    "host_leaf",
+    "leaf_spine",
+    "spine_core",
+    "site_metro",
+    "inter_site",
+    "other",
+    "local",
+    "global",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +106,8 @@ class Links:
     """Cable length [m]."""
     kind: NDArray[np.int8]
     """Index into `LINK_KINDS`."""
+    path: NDArray[np.int16]
+    """Index into `Fabric.fibre_paths`; -1 where no fibre path between sites is known."""
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
@@ -159,6 +173,8 @@ class Fabric:
     site_names: tuple[str, ...] = ("site",)
     structure: ClosStructure | None = None
     """How to compute paths by arithmetic; None for fabrics that have to be walked."""
+    direct: DirectStructure | None = None
+    """The same for direct networks (dragonfly, torus, ...); None for all others and for damaged ones."""
     spec: Mapping[str, Any] | None = None
     """The validated spec that built it, as plain data; None for a fabric made by hand."""
     switch_latency: float | None = None
@@ -167,6 +183,8 @@ class Fabric:
     """Latency that two NICs and hosts add to a message [s]; the transport's own when None."""
     damage: Damage | None = None
     """What failed, and the numbers of before; None for a whole fabric."""
+    fibre_paths: tuple[FibrePath, ...] = ()
+    """Routes of the spans between sites, for families that know them."""
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""

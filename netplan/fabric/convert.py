@@ -3,7 +3,8 @@
 The file is JSON: ``schema`` (`SCHEMA`), names, and the columns of each table, a column being a
 list of numbers or, where few values repeat in runs, ``{"values": [...], "counts": [...]}``.
 Cables have one row for both directions; ``links`` has the columns that could differ between them.
-``damage`` is there for damaged fabrics only.
+``direct`` is there for direct networks, ``damage`` for damaged fabrics only, ``fibre_paths`` (with the
+column ``cables.path``) only where the fibre routes between sites are known.
 Whatever is read is checked before it is used: files come from other people and other programs.
 """
 
@@ -21,6 +22,8 @@ from netplan.errors import FabricError, OutputError, did_you_mean
 from netplan.fabric.builder import CABLE_COLUMNS, ENDPOINT_COLUMNS, NODE_COLUMNS, raise_on_faults
 from netplan.fabric.columns import LINK_KINDS, TIER_NAMES, Endpoints, Fabric, Links, NameBlock, Nodes
 from netplan.fabric.damage import REASONS, Damage
+from netplan.fabric.direct import DIRECT_STRUCTURES
+from netplan.fabric.fibre import FibrePath
 from netplan.fabric.structure import ClosStructure
 from netplan.files import write_file
 
@@ -30,13 +33,15 @@ if TYPE_CHECKING:
     import networkx as nx
     from numpy.typing import NDArray
 
+    from netplan.fabric.direct import DirectStructure
+
 #: Name and version of the file format; a change that older programs misread raises the number.
 SCHEMA = "netplan/fabric/1"
 
 #: Longest column that is read: what runs may expand to.
 MOST_ROWS = 67_108_864
 
-_CABLES = {name: dtype for name, dtype in CABLE_COLUMNS.items() if name != "capacity"}
+_CABLES = {name: dtype for name, dtype in CABLE_COLUMNS.items() if name not in ("capacity", "path")}
 _LINKS: dict[str, type[np.generic]] = {"capacity": np.float64, "delay": np.float64}
 _HOSTS: dict[str, type[np.generic]] = {"gpus": np.int32, "scale_up_rate": np.float64}
 _STRUCTURE_COLUMNS: dict[str, type[np.generic]] = dict.fromkeys(
@@ -62,10 +67,18 @@ _KEYS = (
     "endpoint_latency_s",
 )
 
+#: Keys that are there only where they say something.
+_OPTIONAL = ("direct", "fibre_paths", "damage")
+
+_FIBRE_PATH = ("a", "b", "number", "length_m", "wavelengths", "fibre_pairs")
+
 _DAMAGE = ("failures", "seeds", "nodes", "cable", "endpoint", "n_cables", "before", "lost")
 
 #: Templates of names: text and places for whole numbers or words, nothing that could reach into objects.
 _TEMPLATE = re.compile(r"(?:[^{}]|\{(?::0?[0-9]{0,2}d)?\})*")
+
+#: Numbers beyond this are refused: products of them with units would overflow.
+_MOST_NUMBER = 1e300
 
 #: A column is written in runs when that takes at most this share of the plain list.
 _RUNS_PAY = 0.5
@@ -203,6 +216,7 @@ def fabric_to_dict(fabric: Fabric) -> dict[str, Any]:
             "upper": _written(fabric.links.dst[0::2]),
             "length": _written(fabric.links.length[0::2]),
             "kind": _written(fabric.links.kind[0::2]),
+            **({"path": _written(fabric.links.path[0::2])} if fabric.fibre_paths else {}),
         },
         "links": {name: _written(getattr(fabric.links, name)) for name in _LINKS},
         "endpoints": {name: _written(getattr(fabric.endpoints, name)) for name in ENDPOINT_COLUMNS},
@@ -210,8 +224,28 @@ def fabric_to_dict(fabric: Fabric) -> dict[str, Any]:
         "spec": None if fabric.spec is None else dict(fabric.spec),
         "switch_latency_s": fabric.switch_latency,
         "endpoint_latency_s": fabric.endpoint_latency,
+        **({} if fabric.direct is None else {"direct": _direct_to_dict(fabric.direct)}),
+        **({"fibre_paths": _paths_to_dict(fabric)} if fabric.fibre_paths else {}),
         **({} if fabric.damage is None else {"damage": _damage_to_dict(fabric.damage)}),
     }
+
+
+def _direct_to_dict(direct: DirectStructure) -> dict[str, Any]:
+    """Return the structure of a direct network as plain data."""
+    return {
+        "kind": direct.kind,
+        **{name: _written(getattr(direct, name)) for name in direct.arrays()},
+        **{name: getattr(direct, name) for name in direct.numbers()},
+    }
+
+
+def _paths_to_dict(fabric: Fabric) -> list[dict[str, Any]]:
+    """Return the fibre paths as plain data."""
+    rows = [
+        (path.a, path.b, path.number, path.length, path.wavelengths, path.fibre_pairs)
+        for path in fabric.fibre_paths
+    ]
+    return [dict(zip(_FIBRE_PATH, row, strict=True)) for row in rows]
 
 
 def _damage_to_dict(damage: Damage) -> dict[str, Any]:
@@ -327,11 +361,13 @@ class _Reader:
 
     def fabric(self, data: Mapping[str, Any]) -> Fabric:
         """Return the fabric, its ids all in range."""
-        self._keys("the fabric", data, (*_KEYS, *(("damage",) if "damage" in data else ())))
+        self._keys("the fabric", data, (*_KEYS, *(key for key in _OPTIONAL if key in data)))
         site_names = self._words("site_names", data["site_names"])
         nodes = self._table("nodes", data["nodes"], NODE_COLUMNS)
         hosts = self._table("hosts", data["hosts"], _HOSTS)
-        cables = self._table("cables", data["cables"], _CABLES)
+        has_paths = isinstance(data["cables"], dict) and "path" in data["cables"]
+        columns = _CABLES | ({"path": CABLE_COLUMNS["path"]} if has_paths else {})
+        cables = self._table("cables", data["cables"], columns)
         links = self._table("links", data["links"], _LINKS)
         endpoints = self._table("endpoints", data["endpoints"], ENDPOINT_COLUMNS)
         n_nodes, n_cables = len(nodes["tier"]), len(cables["lower"])
@@ -340,6 +376,12 @@ class _Reader:
         self._range("cables.lower", cables["lower"], n_nodes, "nodes")
         self._range("cables.upper", cables["upper"], n_nodes, "nodes")
         self._range("cables.kind", cables["kind"], len(LINK_KINDS), "kinds of cable")
+        fibre_paths = self._fibre_paths(data.get("fibre_paths"), len(site_names))
+        path = cables.get("path", np.full(n_cables, -1, np.int16))
+        if has_paths:
+            known = np.where(path == -1, 0, path) if fibre_paths else path
+            self._range("cables.path", known, len(fibre_paths), "fibre paths")
+            self._joins("cables.path", cables, path, fibre_paths, nodes["site"])
         self._range("endpoints.host", endpoints["host"], n_nodes, "nodes")
         self._range("endpoints.leaf", endpoints["leaf"], n_nodes, "nodes")
         self._range("endpoints.cable", endpoints["cable"], n_cables, "cables")
@@ -368,6 +410,7 @@ class _Reader:
                 dst=_both(cables["upper"], cables["lower"]),
                 length=np.repeat(cables["length"], 2),
                 kind=np.repeat(cables["kind"], 2),
+                path=np.repeat(path, 2),
                 **links,
             ),
             endpoints=Endpoints(**endpoints),
@@ -376,9 +419,11 @@ class _Reader:
             scale_up_rate=hosts["scale_up_rate"],
             site_names=site_names,
             structure=self._structure(data["structure"]),
+            direct=self._direct(data.get("direct")),
             spec=self._spec(data["spec"]),
             switch_latency=self._latency("switch_latency_s", data["switch_latency_s"]),
             endpoint_latency=self._latency("endpoint_latency_s", data["endpoint_latency_s"]),
+            fibre_paths=fibre_paths,
             damage=self._damage(data.get("damage"), n_nodes, n_cables, len(endpoints["host"])),
         )
 
@@ -436,7 +481,7 @@ class _Reader:
             numbers = np.array(data, dtype)
         except OverflowError:
             numbers = np.array([np.inf])
-        if not np.isfinite(numbers).all():  # JSON's 1e999 is one of them
+        if not (np.abs(numbers) < _MOST_NUMBER).all():  # JSON's 1e999 is one of them
             self._refuse(f"{where} has a number outside what {np.dtype(dtype).name} holds")
         return numbers
 
@@ -514,6 +559,64 @@ class _Reader:
             self._refuse("structure.leaf_pod must name pods in ascending order, for one leaf at least")
         return ClosStructure(**values)
 
+    def _direct(self, data: object) -> DirectStructure | None:
+        """Return the structure of a direct network; that it fits the cables is check NP109."""
+        if data is None:
+            return None
+        kind = data.get("kind") if isinstance(data, dict) else None
+        cls = DIRECT_STRUCTURES.get(kind) if isinstance(kind, str) else None
+        if cls is None:
+            self._refuse(f"direct.kind is {_word(kind)}, not one of {', '.join(DIRECT_STRUCTURES)}")
+        self._keys("direct", data, ("kind", *cls.arrays(), *cls.numbers()))
+        assert isinstance(data, dict)
+        values: dict[str, Any] = {
+            name: self._column(f"direct.{name}", data[name], np.int32) for name in cls.arrays()
+        }
+        for name in cls.numbers():
+            value = data[name]
+            if type(value) is not int or not 0 <= value < MOST_ROWS:
+                self._refuse(f"direct.{name} is {_word(value)}, not a whole number in range")
+            values[name] = value
+        return cls(**values)
+
+    def _fibre_paths(self, data: object, n_sites: int) -> tuple[FibrePath, ...]:
+        """Return the fibre paths of the spans."""
+        if data is None:
+            return ()
+        if not isinstance(data, list):
+            self._refuse(f"fibre_paths is {_word(data)}, not a list of paths")
+        paths = []
+        for place, row in enumerate(data):
+            where = f"fibre_paths[{place}]"
+            self._keys(where, row, _FIBRE_PATH)
+            for key in ("a", "b", "number", "wavelengths", "fibre_pairs"):
+                most, least = (n_sites, 0) if key in ("a", "b") else (MOST_ROWS, 1)
+                if type(row[key]) is not int or not least <= row[key] < most:
+                    self._refuse(f"{where}.{key} is {_word(row[key])}, not a whole number in range")
+            length = self._latency(f"{where}.length_m", row["length_m"], "a length of 0 m or more")
+            if length is None:
+                self._refuse(f"{where}.length_m is null, not a length of 0 m or more")
+            counts = {key: row[key] for key in ("a", "b", "number", "wavelengths", "fibre_pairs")}
+            paths.append(FibrePath(length=length, **counts))
+        return tuple(paths)
+
+    def _joins(
+        self,
+        where: str,
+        cables: Mapping[str, NDArray[Any]],
+        path: NDArray[np.int16],
+        paths: tuple[FibrePath, ...],
+        site: NDArray[np.int16],
+    ) -> None:
+        """Refuse a cable on a fibre path between other sites than its own."""
+        on = np.flatnonzero(path >= 0)
+        ends = np.sort([site[cables["lower"][on]], site[cables["upper"][on]]], axis=0)
+        said = np.sort([[each.a, each.b] for each in paths], axis=1)[path[on]].T
+        wrong = np.flatnonzero((ends != said).any(axis=0))
+        if len(wrong):
+            place = int(on[wrong[0]])
+            self._refuse(f"{where}[{place}] = {path[place]}: that path joins other sites than the cable does")
+
     def _damage(self, data: object, n_nodes: int, n_cables: int, n_endpoints: int) -> Damage | None:
         """Return what a damaged fabric remembers, its numbers all in range."""
         if data is None:
@@ -568,12 +671,12 @@ class _Reader:
             self._refuse(f"spec is {_word(data)}, not an object")
         return data
 
-    def _latency(self, where: str, data: object) -> float | None:
+    def _latency(self, where: str, data: object, what: str = "a time of 0 s or more") -> float | None:
         """Return a latency [s]."""
         if data is None:
             return None
         if isinstance(data, bool) or not isinstance(data, (int, float)) or not 0 <= data < inf:
-            self._refuse(f"{where} is {_word(data)}, not a time of 0 s or more")
+            self._refuse(f"{where} is {_word(data)}, not {what}")
         return float(data)
 
 

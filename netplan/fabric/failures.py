@@ -8,13 +8,15 @@ text                                what fails
 ``nic:host-00003/2``                a NIC with all its ports; ``nic:host-00003/2#1`` its first port
 ``cable:leaf-0-1/spine-0-2``        a cable; of parallel ones the first, ``#2`` the second, ``#all``
 ``span:east/west``                  all links between two sites; ``span:east/west:2`` the first two
+``span:east/west/path-1``           the links on one fibre path of the span, as a cut takes them
 ``site:west``                       all hosts and switches of a site
 ``tier:spine:2``                    so many of a tier, drawn by the seed; also ``tier:spine:10%``
 ``random:cable:1%``                 a share of all cables, drawn by the seed; also a number
 ==================================  =============================================================
 
-``random`` draws from ``cable``, a kind of cable (``leaf_spine``, ...), ``nic``, ``switch`` or a
-tier (``host``, ``leaf``, ...). A share is rounded to the nearest number; one that rounds to none is refused.
+``random`` draws from ``cable``, a kind of cable (``leaf_spine``, ...), ``nic``, ``switch``, a tier
+(``host``, ``leaf``, ...), ``fibre_path`` or ``site``. A share is rounded to the nearest number; one
+that rounds to none is refused.
 
 The damaged fabric keeps all nodes with their ids and names. Failed cables are taken out, as are
 the endpoints that are of no use any more: those whose NIC, cable, host or leaf failed, and those
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from netplan.fabric.direct import DirectStructure
     from netplan.fabric.structure import ClosStructure
 
 #: Tells the draws of failures apart from other uses of the user's seed.
@@ -54,17 +57,22 @@ FORMS = {
     "host": "host:host-00007",
     "nic": "nic:host-00003/2",
     "cable": "cable:leaf-0-1/spine-0-2#1",
-    "span": "span:east/west:2",
+    "span": "span:east/west/path-1",
     "site": "site:west",
     "tier": "tier:spine:2",
     "random": "random:cable:1%",
 }
 
 #: What ``random`` draws from.
-RANDOM = ("cable", *LINK_KINDS, "nic", "switch", *TIER_NAMES)
+RANDOM = ("cable", *LINK_KINDS, "nic", "switch", *TIER_NAMES, "fibre_path", "site")
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?%")
+
+#: So many spans are named in a hint.
+_MOST_SAID = 6
+
+_PATH = re.compile(r"path-([1-9][0-9]{0,4})")
 _INTER_SITE = LINK_KINDS.index("inter_site")
 
 
@@ -89,7 +97,8 @@ class Amount:
         """
         if self.number is not None:
             if self.number > total:
-                _refuse(text, f"there are {total:,} {what}, not {self.number:,}", f"at most {total:,}")
+                hint = f"at most {total:,}" if total else None
+                _refuse(text, f"there are {total:,} {what}, not {self.number:,}", hint)
             return self.number
         assert self.percent is not None
         count = int(np.floor(total * self.percent / 100 + 0.5))
@@ -169,9 +178,27 @@ def _parse(text: str) -> Failure:
     elif kind == "span":
         name, colon, number = name.partition(":")
         amount = _amount(text, number) if colon else None
-        if name.count("/") != 1:
-            _refuse(text, "does not name two sites", f"write it like {FORMS[kind]}")
+        sites, path = split_span(name)
+        if sites.count("/") != 1:
+            hint = f"write it like span:east/west, {FORMS[kind]} or span:east/west:2"
+            _refuse(text, "does not name two sites", hint)
+        if path is not None and not _PATH.fullmatch(path):
+            _refuse(text, f"{path!r} is not a fibre path", "paths are called path-1, path-2, ...")
     return Failure(text.strip(), kind, name, place, amount)
+
+
+def split_span(name: str) -> tuple[str, str | None]:
+    """Return the two sites of a span, ``east/west``, and the fibre path, None for all.
+
+    A third part that is no path is left with the sites, for the names of sites have no slash.
+
+    Examples
+    --------
+    >>> split_span("east/west/path-2")
+    ('east/west', 'path-2')
+    """
+    sites, slash, path = name.rpartition("/")
+    return (sites, path) if slash and "/" in sites else (name, None)
 
 
 def _amount(text: str, number: str) -> Amount:
@@ -304,15 +331,43 @@ class _Finder:
 
     def _span(self, failure: Failure) -> None:
         links, site = self._fabric.links, self._fabric.nodes.site
-        a, b = (self._site_number(failure, name) for name in failure.name.split("/"))
+        sites, path = split_span(failure.name)
+        a, b = (self._site_number(failure, name) for name in sites.split("/"))
         low, high = site[links.src[0::2]], site[links.dst[0::2]]
         between = ((low == a) & (high == b)) | ((low == b) & (high == a))
         found = np.flatnonzero(between & (links.kind[0::2] == _INTER_SITE))
         if not len(found) or a == b:
-            _refuse(failure.text, "no span joins these sites")
+            _refuse(failure.text, "no span joins these sites", self._spans_there())
+        what = "links in this span"
+        if path is not None:
+            found = found[links.path[0::2][found] == self._path(failure, a, b, path)]
+            what = "links on this fibre path"
+            if not len(found):
+                _refuse(failure.text, "no link is left on this fibre path")
         amount = failure.amount
-        count = len(found) if amount is None else amount.of(len(found), "links in this span", failure.text)
+        count = len(found) if amount is None else amount.of(len(found), what, failure.text)
         self.cables[found[:count]] = True
+
+    def _spans_there(self) -> str | None:
+        """Name the spans that there are."""
+        links, site, names = self._fabric.links, self._fabric.nodes.site, self._fabric.site_names
+        rows = 2 * np.flatnonzero(links.kind[0::2] == _INTER_SITE)
+        pairs = np.sort([site[links.src[rows]], site[links.dst[rows]]], axis=0).T
+        ends = np.unique(pairs, axis=0).tolist()
+        said = [f"{names[a]}/{names[b]}" for a, b in ends[:_MOST_SAID]]
+        return f"spans: {', '.join(said)}{', ...' if len(ends) > _MOST_SAID else ''}" if said else None
+
+    def _path(self, failure: Failure, a: int, b: int, name: str) -> int:
+        """Return the index of a fibre path between two sites."""
+        here = {
+            path.name: place
+            for place, path in enumerate(self._fabric.fibre_paths)
+            if {path.a, path.b} == {a, b}
+        }
+        if name not in here:
+            hint = f"it has {', '.join(here)}" if here else "fail the whole span, or some of its links"
+            _refuse(failure.text, f"this span has no fibre path {name}", hint)
+        return here[name]
 
     def _site(self, failure: Failure) -> None:
         self.nodes |= self._fabric.nodes.site == self._site_number(failure, failure.name)
@@ -342,6 +397,13 @@ class _Finder:
             chosen = tier > 0 if what == "switch" else tier == TIER_NAMES.index(what)
             word = "switches" if what == "switch" else f"nodes of tier {what}"
             self.nodes[self._draw(failure, np.flatnonzero(chosen), word, rng)] = True
+        elif what == "site":
+            sites = self._draw(failure, np.arange(len(fabric.site_names)), "sites", rng)
+            self.nodes |= np.isin(fabric.nodes.site, sites)
+        elif what == "fibre_path":
+            path = fabric.links.path[0::2]
+            paths = self._draw(failure, np.unique(path[path >= 0]), "fibre paths", rng)
+            self.cables |= np.isin(path, paths)
         elif what == "nic":
             ends = fabric.endpoints
             key = ends.host.astype(np.int64) * (int(ends.rail.max(initial=0)) + 1) + ends.rail
@@ -444,6 +506,7 @@ def _without(
         links=Links(**{name: getattr(links, name)[rows] for name in Links.__dataclass_fields__}),
         endpoints=Endpoints(**columns),
         structure=_structure_without(structure, gone, left) if structure and keep_structure else None,
+        direct=_direct_without(fabric.direct, gone, left) if fabric.direct and keep_structure else None,
         damage=Damage(
             failures=(*(old.failures if old else ()), *failures.texts),
             seeds=(*(old.seeds if old else ()), *(seed for _ in failures.items)),
@@ -472,6 +535,15 @@ def _structure_without(
         leaf_cable=s.leaf_cable - count if s.uplinks else s.leaf_cable,
         spine_cable=s.spine_cable - count if s.spine_uplinks else s.spine_cable,
     )
+
+
+def _direct_without(
+    direct: DirectStructure, gone: NDArray[np.bool_], left: NDArray[np.int64]
+) -> DirectStructure | None:
+    """Return the structure of a direct network when some host cables are gone; None where others are."""
+    if gone[direct.first_cable :].any():
+        return None
+    return direct.with_endpoints(left, int(gone.sum()))
 
 
 def _apart(fabric: Fabric, damaged: Fabric, lost: NDArray[np.int8]) -> NDArray[np.bool_]:

@@ -6,7 +6,8 @@ host; rails or planes that meet only in hosts are several groups, and pairs of e
 different groups are left out of every measure.
 
 Two roads lead to each measure. Fabrics with a `ClosStructure` are measured by arithmetic, the
-others by searches over the graph of switches, which tests hold equal to the arithmetic.
+others by searches over the graph of switches, which tests hold equal to the arithmetic. Direct
+networks are measured by `netplan.fabric.direct_measures`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import numpy as np
 
 from netplan.fabric.checks import components
 from netplan.fabric.columns import LINK_KINDS, TIER_NAMES
+from netplan.fabric.direct_measures import measure_direct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     from netplan.fabric.columns import Fabric
+    from netplan.fabric.direct_measures import DirectMeasures
     from netplan.fabric.structure import ClosStructure
 
 #: Most links between switches that max-flow is run on: some seconds.
@@ -31,6 +34,9 @@ MOST_FLOW_LINKS = 2_000_000
 
 #: Most steps that the search for hops and paths takes: kinds of leaves times pairs of joined switches.
 MOST_SEARCH_STEPS = 200_000_000
+
+#: Kinds of cable that may join switches of one tier.
+DIRECT_KINDS = [LINK_KINDS.index("local"), LINK_KINDS.index("global")]
 
 #: Largest sum of capacities that scipy's max-flow, with 32-bit numbers, is given.
 _MOST_CAPACITY = 2**30
@@ -48,7 +54,7 @@ class Ports:
 
 @dataclass(frozen=True)
 class SpanMeasure:
-    """Parallel long links between two sites."""
+    """Parallel long links between two sites over one fibre path, or of one length where none is known."""
 
     a: str
     """A site."""
@@ -57,9 +63,15 @@ class SpanMeasure:
     length_km: float
     """Fibre length [km]."""
     links: int
-    """Links of that length."""
+    """Links on it."""
     capacity_gbps: float
     """What they carry together [Gb/s], per direction."""
+    path: int | None = None
+    """Place of the fibre path among those between the two sites, from 1; None where it is not known."""
+    wavelengths: int | None = None
+    """Links that one fibre pair can carry."""
+    fibre_pairs: int | None = None
+    """Fibre pairs of the path."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +164,8 @@ class Measures:
     scale_up: ScaleUp
     notes: tuple[str, ...]
     """What was left out, and why."""
+    direct: DirectMeasures | None = None
+    """Figures of a direct network (dragonfly, torus, ...); None of others, and of damaged ones."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: the keys of ``fabric`` in the output of `netplan show`."""
@@ -194,10 +208,17 @@ def measure(fabric: Fabric) -> Measures:
             f"the endpoints are in {n_groups} groups that meet only inside hosts; pairs in different groups "
             "have no path and are left out, and the bisection is that of each group, added up"
         )
-    bisection, note = _bisection(fabric, group)
-    notes += [note] if note else []
-    found = _search(fabric) if fabric.structure is None else _by_structure(fabric, fabric.structure, group)
-    notes += [found.note] if found.note else []
+    direct = None
+    if fabric.direct is not None:
+        direct, bisection = measure_direct(fabric, fabric.direct)
+        notes += ["no two endpoints meet, so there is no bisection"] if bisection is None else []
+        found = _by_hops(fabric, direct)
+    else:
+        bisection, note = _bisection(fabric, group)
+        notes += [note] if note else []
+        s = fabric.structure
+        found = _search(fabric) if s is None else _by_structure(fabric, s, group)
+        notes += [found.note] if found.note else []
     return Measures(
         name=fabric.name,
         kind=fabric.kind,
@@ -222,6 +243,7 @@ def measure(fabric: Fabric) -> Measures:
             rate_gb_per_s=tuple((np.unique(fabric.scale_up_rate) / 1e9).tolist()),
         ),
         notes=tuple(notes),
+        direct=direct,
     )
 
 
@@ -232,11 +254,13 @@ def oversubscription(fabric: Fabric) -> dict[str, float | None]:
     -------
     dict
         Tier name to ratio: 1 is non-blocking; None for a tier from which nothing leads further up.
+        Cables of a direct network between switches of one tier lead nowhere up.
     """
     tier, links = fabric.nodes.tier, fabric.links
     leads_down = tier[links.dst] < tier[links.src]
+    leads_up = ~leads_down & ((tier[links.dst] > tier[links.src]) | ~np.isin(links.kind, DIRECT_KINDS))
     down = np.bincount(links.src, np.where(leads_down, links.capacity, 0.0), fabric.n_nodes)
-    up = np.bincount(links.src, np.where(leads_down, 0.0, links.capacity), fabric.n_nodes)
+    up = np.bincount(links.src, np.where(leads_up, links.capacity, 0.0), fabric.n_nodes)
     ratios: dict[str, float | None] = {}
     for number, name in enumerate(TIER_NAMES[1:], start=1):
         here = tier == number
@@ -267,14 +291,26 @@ def _spans(fabric: Fabric) -> tuple[SpanMeasure, ...]:
     rows = np.flatnonzero(fabric.links.kind[0::2] == LINK_KINDS.index("inter_site")) * 2
     ends = np.sort(fabric.nodes.site[np.stack([fabric.links.src[rows], fabric.links.dst[rows]])], axis=0)
     length = fabric.links.length[rows]
-    spans = {}
-    for a, b, metres in sorted(set(zip(*ends.tolist(), length.tolist(), strict=True))):
-        here = rows[(ends[0] == a) & (ends[1] == b) & (length == metres)]
+    path = fabric.links.path[rows]
+    spans = []
+    keys = sorted(set(zip(*ends.tolist(), path.tolist(), length.tolist(), strict=True)))
+    for a, b, place, metres in keys:
+        here = rows[(ends[0] == a) & (ends[1] == b) & (length == metres) & (path == place)]
         rate = float(fabric.links.capacity[here].sum()) * 8 / 1e9
-        spans[a, b, metres] = SpanMeasure(
-            fabric.site_names[a], fabric.site_names[b], metres / 1e3, len(here), rate
+        known = fabric.fibre_paths[place] if place >= 0 else None
+        spans.append(
+            SpanMeasure(
+                fabric.site_names[a],
+                fabric.site_names[b],
+                metres / 1e3,
+                len(here),
+                rate,
+                known and known.number,
+                known and known.wavelengths,
+                known and known.fibre_pairs,
+            )
         )
-    return tuple(spans.values())
+    return tuple(spans)
 
 
 def _rail_reach(fabric: Fabric, group: NDArray[np.int64], three: int | None) -> RailReach:
@@ -411,6 +447,14 @@ def max_flow(fabric: Fabric, first: NDArray[np.bool_]) -> float:
 
 
 # ---- hops and paths ----------------------------------------------------------------------------
+
+
+def _by_hops(fabric: Fabric, direct: DirectMeasures) -> _Search:
+    """Return what is told of every fabric; places in a tree mean nothing in a direct network."""
+    on_leaf = np.unique(fabric.endpoints.leaf, return_counts=True)[1]
+    same = 1 if (on_leaf > 1).any() else None
+    hops = max(map(int, direct.hops), default=0)
+    return _Search(hops, PathCounts(same, None, None, None), None)
 
 
 def _by_structure(fabric: Fabric, s: ClosStructure, group: NDArray[np.int64]) -> _Search:

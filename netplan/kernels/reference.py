@@ -100,3 +100,57 @@ def complete_slowly(
         left[done] = 0.0
         finish[done] = now
     return finish
+
+
+def place_on_candidates_slowly(
+    rows: list[int],
+    candidates: list[list[list[int]]],
+    weight: list[float],
+    capacity: list[float],
+    path: list[list[int] | None],
+) -> tuple[list[list[int] | None], list[float], int]:
+    """Place flows in turn, each on the best of its candidates, as `candidates.place_on_candidates`.
+
+    Parameters
+    ----------
+    rows
+        The flows, in the order in which they are placed.
+    candidates
+        For each row the links of its candidate paths.
+    weight, capacity
+        Rate of each flow and capacity of each link [bytes/s].
+    path
+        Links of every flow, None where it has not been placed yet.
+
+    Returns
+    -------
+    path
+        Links of every flow.
+    load
+        Utilisation of every link.
+    changed
+        Flows whose path has changed.
+    """
+    path, changed = list(path), 0
+
+    def loads(without: int) -> list[float]:
+        load = [0.0] * len(capacity)
+        for flow, links in enumerate(path):
+            for link in links or [] if flow != without else []:
+                load[link] += weight[flow] / capacity[link]
+        return load
+
+    for flow, found in zip(rows, candidates, strict=True):
+        old = path[flow]
+        if old is not None and max((loads(without=-1)[link] for link in old), default=0.0) <= 1:
+            continue
+        load, options = loads(without=flow), found if old is None else [old, *found]
+
+        def order(links: list[int], load: list[float] = load, flow: int = flow) -> tuple[bool, float, float]:
+            peak = max((load[link] + weight[flow] / capacity[link] for link in links), default=0.0)
+            fits = peak <= 1
+            return not fits, len(links) if fits else peak * len(links), peak
+
+        path[flow] = min(options, key=order)
+        changed += path[flow] != old
+    return path, loads(without=-1), changed

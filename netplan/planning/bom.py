@@ -28,18 +28,19 @@ from netplan.planning.build import (
     number_rows,
 )
 from netplan.planning.floor import LENGTH_CLASSES, length_class
+from netplan.planning.media import choose_terminal
 from netplan.spec.parts import PartSpec, Sourced
 from netplan.units import format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from netplan.catalog.parts import Catalogue
     from netplan.fabric import Fabric
     from netplan.planning.media import Medium
-    from netplan.spec.parts import HostSpec, NicSpec
+    from netplan.spec.parts import HostSpec, LineTerminalSpec, NicSpec
 
 __all__ = ["Bill", "Line", "Range", "Totals", "Wishes", "bill", "cabling"]
 
@@ -70,7 +71,7 @@ class Line:
 
     part: str
     kind: str
-    """switch, nic, transceiver, cable, fibre, host or unlisted."""
+    """switch, nic, transceiver, cable, fibre, line-terminal, host or unlisted."""
     use: str
     """Where it goes: a tier, or a kind of cable and an end."""
     quantity: int
@@ -129,13 +130,15 @@ class Totals:
     switches: int
     nics: int
     transceivers: int
+    line_terminals: int
+    """Ends of DWDM lines, listed or not."""
     cables: int
     """Pieces with two ends or more: copper, active optical and fibre cables."""
     breakout_cables: int
     fibre_pairs: int
     spares: int
     rack_units: int
-    """Of the switches, and of the hosts where one is named."""
+    """Of the switches and line terminals, and of the hosts where one is named."""
     gpus: int
     cost: Range
     """The network [USD]."""
@@ -157,9 +160,11 @@ class Totals:
     def to_dict(self) -> dict[str, Any]:
         """Return them as plain data."""
         power = {"typical": self.power_typical, "max": self.power_max}
-        counts = ("switches", "nics", "transceivers", "cables", "breakout_cables", "fibre_pairs", "spares")
+        counts = ("switches", "nics", "transceivers", "line_terminals", "cables", "breakout_cables")
         return {
-            **{name: getattr(self, name) for name in (*counts, "rack_units", "gpus")},
+            **{
+                name: getattr(self, name) for name in (*counts, "fibre_pairs", "spares", "rack_units", "gpus")
+            },
             "cost_usd": self.cost.to_dict(),
             "power_w": power,
             "per_gpu": {
@@ -244,15 +249,20 @@ def bill(
     boxes, plan = choose_build(fabric, catalogue, wishes, length, nics)
     remarks += box_remarks(boxes, wishes)
     remarks += cage_remarks(plan, boxes)
+    terminals = _terminals(plan, catalogue)
+    if terminals:
+        remarks.append("Patch cords between DWDM modules and their line terminals are not counted.")
     lines = [
         *_switch_lines(fabric, boxes),
         *_nic_lines(fabric, nics, host),
         *_transceiver_lines(plan),
         *_cable_lines(plan),
+        *_terminal_lines(terminals),
         *_host_lines(fabric, host, remarks),
     ]
     spared = tuple(_with_spares(line, wishes.spares) for line in lines)
-    return Bill(fabric.name, spared, _totals(fabric, spared, boxes, host), tuple(remarks), plan)
+    totals = _totals(fabric, spared, boxes, host, terminals)
+    return Bill(fabric.name, spared, totals, tuple(remarks), plan)
 
 
 def cabling(bill: Bill) -> Iterator[dict[str, Any]]:
@@ -291,7 +301,7 @@ def _line(part: PartSpec, kind: str, use: str, quantity: int, **more: Any) -> Li
     """Return the line of a part."""
     price = part.price
     typical, largest = part.power_typical, part.power_max
-    figures = [getattr(part, name, None) for name in ("ports", "reach", "power_max")]
+    figures = [getattr(part, name, None) for name in ("ports", "channels", "reach", "power_max")]
     sources = [each.source for each in figures if isinstance(each, Sourced)]
     source = price.source if price else next(iter(sources), "")
     return Line(
@@ -338,7 +348,7 @@ def _nic_lines(fabric: Fabric, nics: Mapping[float, NicSpec | None], host: HostS
 
 def _transceiver_lines(plan: Plan) -> Iterator[Line]:
     """Yield a line for each transceiver, kind of cable and side."""
-    found: dict[tuple[str, str], int] = {}
+    ends: dict[tuple[str, str], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
     parts: dict[str, PartSpec] = {}
     tier = plan.fabric.nodes.tier
     for side, node, cage in (("near", plan.near, plan.near_cage), ("far", plan.far, plan.far_cage)):
@@ -350,12 +360,12 @@ def _transceiver_lines(plan: Plan) -> Iterator[Line]:
                 uses.setdefault((part.name, each.link.kind), []).append(index)
         for (name, kind), members in sorted(uses.items()):
             here = np.isin(plan.group, members)
-            modules = len(number_rows([node[here], cage[here]])[0])
             place = "NIC" if bool((tier[node[here]] == 0).all()) else "switch"
-            key = name, f"{kind}, {place} side"
-            found[key] = found.get(key, 0) + modules
-    for (name, use), quantity in found.items():
-        yield _line(parts[name], "transceiver", use, quantity)
+            ends.setdefault((name, f"{kind}, {place} side"), []).append((node[here], cage[here]))
+    for (name, use), tables in ends.items():
+        # One module may hold near ends of some cables and far ends of others, where both are of one tier.
+        node, cage = (np.concatenate(column) for column in zip(*tables, strict=True))
+        yield _line(parts[name], "transceiver", use, len(number_rows([node, cage])[0]))
 
 
 def _cable_lines(plan: Plan) -> Iterator[Line]:
@@ -383,13 +393,68 @@ def _cable_lines(plan: Plan) -> Iterator[Line]:
             )
         else:
             assert medium.near is not None
-            pairs = links * medium.near.fibre_pairs
-            if medium.fibre is None:
-                yield _unlisted(name, kind, links * medium.near.fibres, length=length, fibre_pairs=pairs)
-            else:
-                yield _line(
-                    medium.fibre, "fibre", kind, links * medium.near.fibres, length=length, fibre_pairs=pairs
-                )
+            for use, of_length, routes in _routes(plan, members, kind, length):
+                quantity, pairs = routes * medium.near.fibres, routes * medium.near.fibre_pairs
+                if medium.fibre is None:
+                    yield _unlisted(name, use, quantity, length=of_length, fibre_pairs=pairs)
+                else:
+                    yield _line(medium.fibre, "fibre", use, quantity, length=of_length, fibre_pairs=pairs)
+
+
+def _routes(plan: Plan, members: Sequence[int], kind: str, length: float) -> Iterator[tuple[str, float, int]]:
+    """Yield use, length [m] and number of the fibre links of some groups: by fibre path where one says more.
+
+    A link that shares its fibre pair has no fibre of its own: the path's pairs are what is laid.
+    """
+    fabric = plan.fabric
+    place, counts = np.unique(fabric.links.path[0::2][np.isin(plan.group, members)], return_counts=True)
+    ends = [frozenset((path.a, path.b)) for path in fabric.fibre_paths]
+    plain = 0
+    for index, count in zip(place.tolist(), counts.tolist(), strict=True):
+        path = fabric.fibre_paths[index] if index >= 0 else None
+        if path is None or (path.wavelengths == 1 and ends.count(ends[index]) == 1):
+            plain += count if path is None else max(count, path.fibre_pairs)
+        else:
+            sites = f"{fabric.site_names[path.a]}/{fabric.site_names[path.b]}"
+            yield f"{kind} {sites}/{path.name}", path.length, path.fibre_pairs
+    if plain:
+        yield kind, length, plain
+
+
+@dataclass(frozen=True)
+class _Terminals:
+    """Line terminals of one kind."""
+
+    name: str
+    part: LineTerminalSpec | None
+    """None when the catalogue has none."""
+    count: int
+
+
+def _terminals(plan: Plan, catalogue: Catalogue) -> list[_Terminals]:
+    """Return the line terminals that the fabric takes: two for each fibre pair with several wavelengths."""
+    links = plan.fabric.links
+    found: dict[str, _Terminals] = {}
+    for place, path in enumerate(plan.fabric.fibre_paths):
+        on = np.flatnonzero(links.path == place)
+        if path.wavelengths == 1 or not len(on):
+            continue
+        speed = float(links.capacity[on[0]])
+        part = choose_terminal(catalogue, speed, path.wavelengths, path.length)
+        name = part.name if part else f"unlisted-{path.wavelengths}x{format_rate(speed)}-line-terminal"
+        before = found[name].count if name in found else 0
+        found[name] = _Terminals(name, part, before + 2 * path.fibre_pairs)
+    return list(found.values())
+
+
+def _terminal_lines(terminals: Sequence[_Terminals]) -> Iterator[Line]:
+    """Yield a line for each kind of line terminal."""
+    use = "inter_site, both ends of a fibre pair"
+    for each in terminals:
+        if each.part is None:
+            yield _unlisted(each.name, use, each.count)
+        else:
+            yield _line(each.part, "line-terminal", use, each.count)
 
 
 def _class(length: float) -> float:
@@ -427,12 +492,18 @@ def _with_spares(line: Line, fraction: float) -> Line:
 # ---- totals ------------------------------------------------------------------------------------------------
 
 
-def _totals(fabric: Fabric, lines: tuple[Line, ...], boxes: Boxes, host: HostSpec | None) -> Totals:
+def _totals(
+    fabric: Fabric,
+    lines: tuple[Line, ...],
+    boxes: Boxes,
+    host: HostSpec | None,
+    terminals: Sequence[_Terminals],
+) -> Totals:
     """Add up."""
     network = [line for line in lines if line.kind != "host" and not line.is_included]
     costs = [line.cost for line in network if line.cost is not None]
     typical, largest, no_power, no_largest = _power(network, boxes)
-    units, no_height = _height(fabric, boxes, host)
+    units, no_height = _height(fabric, boxes, host, terminals)
     host_line = next((line for line in lines if line.kind == "host"), None)
     host_draw = None if host_line is None else _either(host_line.power_max, host_line.power_typical)
     unknown = {
@@ -449,6 +520,7 @@ def _totals(fabric: Fabric, lines: tuple[Line, ...], boxes: Boxes, host: HostSpe
         switches=fabric.n_switches,
         nics=total("nic"),
         transceivers=total("transceiver"),
+        line_terminals=sum(each.count for each in terminals),
         cables=total("cable", "fibre"),
         breakout_cables=sum(line.quantity for line in lines if line.far_ends > 1),
         fibre_pairs=sum(line.fibre_pairs for line in lines),
@@ -490,8 +562,10 @@ def _power(network: list[Line], boxes: Boxes) -> tuple[float, float, list[str], 
     return typical, largest, no_power, [*no_power, *no_largest]
 
 
-def _height(fabric: Fabric, boxes: Boxes, host: HostSpec | None) -> tuple[int, list[str]]:
-    """Return the height of switches and hosts [rack units], and the parts without one."""
+def _height(
+    fabric: Fabric, boxes: Boxes, host: HostSpec | None, terminals: Sequence[_Terminals]
+) -> tuple[int, list[str]]:
+    """Return the height of switches, line terminals and hosts [rack units], and the parts without one."""
     units = 0
     unknown = []
     counts = np.bincount(boxes.kind[boxes.kind >= 0], minlength=len(boxes.chosen)).tolist()
@@ -500,6 +574,11 @@ def _height(fabric: Fabric, boxes: Boxes, host: HostSpec | None) -> tuple[int, l
             unknown.append(switch.name if switch else label)
         else:
             units += switch.rack_units.value * count
+    for each in terminals:
+        if each.part is None or each.part.rack_units is None:
+            unknown.append(each.name)
+        else:
+            units += each.part.rack_units.value * each.count
     if host is not None and host.rack_units is None:
         unknown.append(host.name)
     elif host is not None and host.rack_units is not None:

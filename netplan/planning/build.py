@@ -273,13 +273,17 @@ def _plan(
     # Long routes keep their own length: a module need not reach to the end of the class.
     bought = np.where(length > ROUTE_LENGTH, length, round_up(length))
     lengths, place = np.unique(bought, return_inverse=True)
-    unique, group = number_rows([fabric.links.kind[0::2], speed, place, boxes.kind[near], boxes.kind[far]])
+    wavelengths = np.asarray([1, *(path.wavelengths for path in fabric.fibre_paths)])
+    is_shared = wavelengths[fabric.links.path[0::2] + 1] > 1
+    unique, group = number_rows(
+        [fabric.links.kind[0::2], speed, place, boxes.kind[near], boxes.kind[far], is_shared]
+    )
     groups = []
-    for kind, at, where, near_kind, far_kind in unique:
+    for kind, at, where, near_kind, far_kind, shared in unique:
         rate = float(speeds[at])
         name = LINK_KINDS[kind]
         far_box = boxes.chosen[far_kind] if far_kind >= 0 else nics.get(rate)
-        link = Link(name, rate, float(lengths[where]), boxes.chosen[near_kind], far_box)
+        link = Link(name, rate, float(lengths[where]), boxes.chosen[near_kind], far_box, bool(shared))
         wish = wanted.get(name, wanted.get("*"))
         try:
             groups.append(Group(link, link.length, choose_medium(catalogue, link, wish), ""))
@@ -291,6 +295,12 @@ def _plan(
     # Both ends of every cable in one table: modules hold cables of one kind and medium at one node.
     node = np.concatenate([near, far])
     sort = np.concatenate([media[group], media[group]])
+    # A cable of several links has all its links at one other switch: no plug is shared beyond that.
+    straight = np.asarray(
+        [bool(each.medium and each.medium.cable and each.medium.cable.far_ends == 1) for each in groups]
+    )
+    pair = number_rows([np.minimum(near, far), np.maximum(near, far)])[1] + len(groups)
+    sort = np.where(np.tile(straight[group], 2), np.tile(pair, 2), sort)
     per_module = np.concatenate([n_near[group], n_far[group]])
     cage, port = _cages(node, sort, per_module)
     n = len(near)
@@ -365,5 +375,6 @@ def cage_remarks(plan: Plan, boxes: Boxes) -> Iterator[str]:
             yield (
                 f"{boxes.labels[kind][0]}: the modules need {most} cages, {switch.name} has "
                 f"{switch.cages.value.count}. "
-                "A module holds one type of fibre; --optics KIND=PART takes one type."
+                "A module holds one type of fibre, and a cable all its links to one switch; "
+                "--optics KIND=PART takes one type."
             )

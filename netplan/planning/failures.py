@@ -5,11 +5,10 @@ that have the same surroundings; one of each class, or all of them, is failed, t
 rerouted, and a collective runs on what is left. Rates of failure and a time to repair turn that
 into minutes per month.
 
-*Classes* come from colour refinement: nodes begin with their tier and size, and are told apart as
-long as their neighbours (with number and speed of cables) differ. On folded Clos fabrics elements
-of one class can be exchanged without changing the fabric. The traffic need not be symmetric (a
-packed ring crosses some leaves and not others), so one representative stands for its class only
-as far as the traffic does; ``exhaustive`` runs all.
+Classes are those of `netplan.planning.failure_classes`, rates those of
+`netplan.planning.failure_rates`. The traffic need not be symmetric (a packed ring crosses some
+leaves and not others), so one representative stands for its class only as far as the traffic
+does; ``exhaustive`` runs all.
 
 *Bandwidth left* is that of large messages per GPU that still takes part, latency aside, over the
 undamaged fabric's: bytes over network time for a collective, all rates over the ranks otherwise.
@@ -23,26 +22,25 @@ Failures are taken as rare and apart: for several at once there are random draws
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netplan.errors import FabricError, ModelRangeError, RoutingError, TrafficError, did_you_mean
-from netplan.fabric import LINK_KINDS, TIER_NAMES
+from netplan.errors import FabricError, ModelRangeError, RoutingError, TrafficError
 from netplan.fabric.checks import components
 from netplan.fabric.failures import Failures, apply_failures, gone_cables, list_losses
-from netplan.kernels.hashing import mix
+from netplan.planning.failure_classes import ElementClass, element_classes
+from netplan.planning.failure_rates import RATES, FailureRate, check_kind
 from netplan.routing import SCHEMES, RoutingOptions
+from netplan.routing.walked import has_structure, without_structure
 from netplan.simulate.run import simulate
 from netplan.simulate.scenario import Scenario
 from netplan.spec.traffic import PermutationSpec, RingSpec
 from netplan.traffic import build_demand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Mapping, Sequence
 
     from netplan.fabric import Fabric
     from netplan.simulate.result import Result
@@ -50,6 +48,23 @@ if TYPE_CHECKING:
     from netplan.traffic.damaged import OnDead
 
     Progress = Callable[[str, int, int], None]
+
+__all__ = [
+    "MOST_RUNS",
+    "RATES",
+    "ClassRow",
+    "Draws",
+    "ElementClass",
+    "FailureRate",
+    "FailureStudy",
+    "Outcome",
+    "SampleRow",
+    "check_kind",
+    "default_traffic",
+    "element_classes",
+    "large_message_bandwidth",
+    "study_failures",
+]
 
 #: Version of the JSON that `FailureStudy.to_dict` makes.
 SCHEMA = "netplan/failures/1"
@@ -59,244 +74,10 @@ MOST_RUNS = 100_000
 
 _COUNTS = ("hosts_cut_off", "gpus_cut_off", "nics_cut_off", "nic_ports_lost")
 
-_INTER_SITE = LINK_KINDS.index("inter_site")
-
 #: Relative difference of bandwidth below which nothing was lost.
 _SAME = 1e-6
 
 _MINUTES_PER_HOUR = 60
-
-# ---- rates -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FailureRate:
-    """How often one element of a kind fails, and how long it stays so."""
-
-    percent_per_month: float | None
-    """Failures per element and month [%]; None: not known."""
-    source: str
-    confidence: str
-    """``published``, ``derived``, ``assumed``, ``user`` or ``unknown``."""
-    per_km: bool = False
-    """Whether the rate is one per km of the element."""
-    repair_h: float = 4.0
-    """Mean time to repair [h]: an assumption unless the user gives it."""
-
-
-_HPN_LINK = "Alibaba HPN (SIGCOMM 2024): 0.057 % of NIC-ToR links a month"
-_HPN_TOR = "Alibaba HPN (SIGCOMM 2024): 0.051 % of ToR switches a month with critical errors"
-
-#: Rate of each kind of element. What nobody publishes is taken from the nearest kind, and says so.
-RATES: dict[str, FailureRate] = {
-    "nic": FailureRate(
-        0.024,
-        "Llama 3 (Meta, 2024): 7 interruptions by NICs in 54 days on 16,384 GPUs, one NIC each",
-        "derived",
-    ),
-    "host_leaf": FailureRate(0.057, _HPN_LINK, "published"),
-    "leaf": FailureRate(0.051, _HPN_TOR, "published"),
-    "spine": FailureRate(0.051, f"as a leaf: {_HPN_TOR}", "assumed"),
-    "core": FailureRate(0.051, f"as a leaf: {_HPN_TOR}", "assumed"),
-    "metro": FailureRate(0.051, f"as a leaf: {_HPN_TOR}", "assumed"),
-    "leaf_spine": FailureRate(0.057, f"as a NIC's link: {_HPN_LINK}", "assumed"),
-    "spine_core": FailureRate(0.057, f"as a NIC's link: {_HPN_LINK}", "assumed"),
-    "site_metro": FailureRate(0.057, f"as a NIC's link: {_HPN_LINK}", "assumed"),
-    "inter_site": FailureRate(0.057, f"its optics, as a NIC's link: {_HPN_LINK}", "assumed"),
-    "other": FailureRate(0.057, f"as a NIC's link: {_HPN_LINK}", "assumed"),
-    "span": FailureRate(
-        0.0227,
-        "about 4.4 cuts a year per 1,000 miles of cable (US carriers, 1990s; not checked)",
-        "assumed",
-        per_km=True,
-        repair_h=12.0,
-    ),
-    "site": FailureRate(None, "no figure published", "unknown", repair_h=24.0),
-}
-
-
-def rates_with(
-    percent: Mapping[str, float] | None = None, repair_h: Mapping[str | None, float] | None = None
-) -> dict[str, FailureRate]:
-    """Return the rates with those that the user gives.
-
-    Parameters
-    ----------
-    percent
-        Kind to failures per element and month [%].
-    repair_h
-        Kind to mean time to repair [h]; None stands for every kind.
-
-    Raises
-    ------
-    FabricError
-        There is no such kind, or a rate or time is out of range.
-    """
-    rates = dict(RATES)
-    for kind in [*(percent or {}), *(kind for kind in (repair_h or {}) if kind is not None)]:
-        check_kind(kind)
-    everywhere = (repair_h or {}).get(None)
-    for kind, rate in rates.items():
-        hours = (repair_h or {}).get(kind, everywhere)
-        if hours is not None:
-            if not 0 < hours <= 24 * 365:
-                raise FabricError(
-                    f"repair time {hours:g} h is out of range", hint="above 0 and at most a year, such as 4h"
-                )
-            rates[kind] = rate = replace(rate, repair_h=hours)  # noqa: PLW2901
-        if percent and kind in percent:
-            if not 0 <= percent[kind] <= 100:  # noqa: PLR2004 -- percent
-                raise FabricError(
-                    f"failure rate {kind}={percent[kind]:g}% is out of range", hint="0% to 100% a month"
-                )
-            rates[kind] = FailureRate(percent[kind], "given by the user", "user", repair_h=rate.repair_h)
-    return rates
-
-
-def check_kind(kind: str) -> None:
-    """Refuse a kind of element that there is not.
-
-    Raises
-    ------
-    FabricError
-        It is not a key of `RATES`.
-    """
-    if kind not in RATES:
-        near = did_you_mean(kind, RATES)
-        raise FabricError(
-            f"{kind!r} is not one of {', '.join(RATES)}", hint=f"did you mean {near}?" if near else None
-        )
-
-
-# ---- elements and classes ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ElementClass:
-    """Elements that can fail alone and are alike."""
-
-    kind: str
-    """Key of `RATES`."""
-    failures: tuple[str, ...]
-    """The failure of each, as ``--fail`` takes it."""
-    length_km: float | None = None
-    """Length of a span."""
-
-
-def node_colours(fabric: Fabric) -> NDArray[np.int64]:
-    """(n_nodes,) number of the class that each node is in, by colour refinement."""
-    nodes, links = fabric.nodes, fabric.links
-    gpus = np.zeros(fabric.n_nodes, np.int64)
-    gpus[fabric.host_ids] = fabric.gpus_per_host
-    colour = np.unique(mix(nodes.tier, gpus), return_inverse=True)[1].astype(np.int64)
-    edge = mix(links.kind, links.capacity.view(np.int64), links.length.view(np.int64))
-    while True:
-        around = np.zeros(fabric.n_nodes, np.uint64)
-        np.add.at(around, links.src, mix(edge, colour[links.dst]))
-        finer = np.unique(mix(colour, around), return_inverse=True)[1].astype(np.int64)
-        if finer.max(initial=0) == colour.max(initial=0):
-            return finer
-        colour = finer
-
-
-def element_classes(fabric: Fabric) -> list[ElementClass]:
-    """Return the classes of all elements that can fail alone, from the NICs up."""
-    return [
-        *_nic_classes(fabric),
-        *_cable_classes(fabric),
-        *_switch_classes(fabric),
-        *_span_classes(fabric),
-        *_site_classes(fabric),
-    ]
-
-
-def _grouped(key: NDArray[np.integer], kind: str, text: Callable[[int], str]) -> Iterator[ElementClass]:
-    """Yield a class for each key, in order of its first element."""
-    if not len(key):
-        return
-    _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    for number in np.argsort(first):
-        yield ElementClass(kind, tuple(text(int(i)) for i in np.flatnonzero(place == number)))
-
-
-def _nic_classes(fabric: Fabric) -> Iterator[ElementClass]:
-    """NICs, with all their ports."""
-    ends, colour = fabric.endpoints, node_colours(fabric)
-    nic = ends.host.astype(np.int64) * (int(ends.rail.max(initial=0)) + 1) + ends.rail
-    nics, first, place = np.unique(nic, return_index=True, return_inverse=True)
-    around = np.zeros(len(nics), np.uint64)
-    np.add.at(around, place, mix(colour[ends.leaf], fabric.endpoint_rate.view(np.int64)))
-    key = mix(colour[ends.host[first]], around).view(np.int64)
-    names = {int(host): fabric.node_name(int(host)) for host in fabric.host_ids}
-    yield from _grouped(key, "nic", lambda i: f"nic:{names[int(ends.host[first[i]])]}/{ends.rail[first[i]]}")
-
-
-def _cable_classes(fabric: Fabric) -> Iterator[ElementClass]:
-    """Cables of each kind."""
-    links, colour = fabric.links, node_colours(fabric)
-    low, high = links.src[0::2], links.dst[0::2]
-    pair = low.astype(np.int64) * fabric.n_nodes + high
-    order = np.argsort(pair, kind="stable")
-    first = np.searchsorted(pair[order], pair[order], side="left")
-    number = np.empty(len(pair), np.int64)
-    number[order] = np.arange(len(pair)) - first
-    parallel = np.unique(pair, return_inverse=True, return_counts=True)
-    bundle = parallel[2][parallel[1]]
-    width = links.capacity[0::2].view(np.int64), links.length[0::2].view(np.int64)
-    key = mix(links.kind[0::2], colour[low], colour[high], *width, bundle).view(np.int64)
-    names = [fabric.node_name(node) for node in range(fabric.n_nodes)] if len(pair) else []
-    for code, kind in enumerate(LINK_KINDS):
-        rows = np.flatnonzero(links.kind[0::2] == code)
-
-        def text(i: int, rows: NDArray[np.int64] = rows) -> str:
-            row = rows[i]
-            place = f"#{number[row] + 1}" if bundle[row] > 1 else ""
-            return f"cable:{names[low[row]]}/{names[high[row]]}{place}"
-
-        yield from _grouped(key[rows], kind, text)
-
-
-def _switch_classes(fabric: Fabric) -> Iterator[ElementClass]:
-    """Switches of each tier."""
-    colour = node_colours(fabric)
-    failed = fabric.damage.nodes if fabric.damage is not None else np.zeros(0, np.int32)
-    for tier, kind in enumerate(TIER_NAMES[1:], start=1):
-        rows = np.setdiff1d(np.flatnonzero(fabric.nodes.tier == tier), failed)
-
-        def text(i: int, rows: NDArray[np.int64] = rows) -> str:
-            return f"switch:{fabric.node_name(int(rows[i]))}"
-
-        yield from _grouped(colour[rows], kind, text)
-
-
-def _span_classes(fabric: Fabric) -> Iterator[ElementClass]:
-    """Whole spans between two sites, of equal length and links as one class."""
-    rows = 2 * np.flatnonzero(fabric.links.kind[0::2] == _INTER_SITE)
-    site = fabric.nodes.site
-    ends = np.sort(np.stack([site[fabric.links.src[rows]], site[fabric.links.dst[rows]]]), axis=0)
-    found: dict[tuple[float, int], list[str]] = {}
-    for a, b in sorted(set(zip(*ends.tolist(), strict=True))):
-        here = rows[(ends[0] == a) & (ends[1] == b)]
-        text = f"span:{fabric.site_names[a]}/{fabric.site_names[b]}"
-        found.setdefault((float(fabric.links.length[here].max()), len(here)), []).append(text)
-    for (length, _), texts in found.items():
-        yield ElementClass("span", tuple(texts), length / 1e3)
-
-
-def _site_classes(fabric: Fabric) -> Iterator[ElementClass]:
-    """Sites, those with nodes of the same classes together."""
-    if len(fabric.site_names) < 2:  # noqa: PLR2004 -- losing the only site leaves nothing
-        return
-    colour = node_colours(fabric)
-    found: dict[bytes, list[str]] = {}
-    for number, name in enumerate(fabric.site_names):
-        nodes = np.bincount(colour[fabric.nodes.site == number], minlength=int(colour.max()) + 1)
-        found.setdefault(nodes.tobytes(), []).append(f"site:{name}")
-    for texts in found.values():
-        yield ElementClass("site", tuple(texts))
-
-
-# ---- running -----------------------------------------------------------------------------------
 
 
 def default_traffic() -> tuple[TrafficSpec, ...]:
@@ -360,7 +141,7 @@ class _Bench:
         walked = walked and SCHEMES.find(self._routing).differs_by_structure
         key = spec.name, walked
         if key not in self._whole:
-            fabric = replace(self._fabric, structure=None) if walked else self._fabric
+            fabric = without_structure(self._fabric) if walked else self._fabric
             self._whole[key] = self._run(fabric, spec)
         return self._whole[key]
 
@@ -391,7 +172,7 @@ class _Bench:
         cables = gone_cables(fabric, damaged)
         left, unused, note = {}, True, None
         for spec in self._traffic:
-            whole = self.whole(spec, walked=damaged.structure is None)
+            whole = self.whole(spec, walked=not has_structure(damaged))
             load = whole.link_load
             unused &= not (load[2 * cables].any() or load[2 * cables + 1].any())
             try:
@@ -749,9 +530,9 @@ def _notes(rows: Sequence[ClassRow], routing: str, fabric: Fabric, *, exhaustive
     unknown = list(dict.fromkeys(row.kind for row in rows if row.failures_per_month is None))
     if unknown:
         notes.append(f"Rate of {', '.join(unknown)} is not known: the totals are at least that much.")
-    if fabric.structure is not None and SCHEMES.find(routing).differs_by_structure:
+    if has_structure(fabric) and SCHEMES.find(routing).differs_by_structure:
         notes.append(
-            f"{routing} lays paths on an irregular fabric by another rule than on a regular tree; failures "
+            f"{routing} lays paths on an irregular fabric by another rule than on a regular one; failures "
             "inside the network are held against the undamaged fabric under that rule."
         )
     notes.append(

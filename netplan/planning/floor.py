@@ -151,8 +151,9 @@ def _stand_site(
         y[own] = (middle + own_rack // floor.racks_per_row) * floor.row_pitch
         rack[own] = n_racks + own_rack
         n_racks += n_own_racks
+    places = _places(fabric, floor)
     for number in range(1, len(TIER_NAMES)):
-        where = getattr(floor, TIER_NAMES[number])
+        where = places[number]
         nodes = np.flatnonzero(here & (tier == number))
         if where != "own-rows" and len(nodes):
             n_racks = _stand_by_hosts(fabric, floor, nodes, where, columns, n_racks)
@@ -161,8 +162,19 @@ def _stand_site(
 
 def _placed(fabric: Fabric, floor: FloorSpec, where: str) -> NDArray[np.bool_]:
     """(n_nodes,) whether the tier of each node stands in a place."""
-    stands = [False, *(getattr(floor, name) == where for name in TIER_NAMES[1:])]
-    return np.asarray(stands)[fabric.nodes.tier]
+    return np.asarray([place == where for place in _places(fabric, floor)])[fabric.nodes.tier]
+
+
+def _places(fabric: Fabric, floor: FloorSpec) -> list[str]:
+    """Return where each tier stands, hosts first.
+
+    The spines of a group that has global cables (dragonfly+) stand at its rows unless the user says
+    otherwise: in the middle of the hall the groups would not be short inside.
+    """
+    places = ["", *(getattr(floor, name) for name in TIER_NAMES[1:])]
+    if "spine" not in floor.model_fields_set and (fabric.links.kind == LINK_KINDS.index("global")).any():
+        places[TIER_NAMES.index("spine")] = "end-of-row"
+    return places
 
 
 def _stand_by_hosts(
@@ -182,6 +194,9 @@ def _stand_by_hosts(
         np.bincount(links.src[down], values[links.dst[down]], fabric.n_nodes)[nodes] / np.maximum(count, 1)
         for values in (x, y)
     )
+    # Routers without hosts (a direct network that is not full) stand with the last one that has some.
+    last = np.maximum.accumulate(np.where(count > 0, np.arange(len(nodes)), 0))
+    middle_x, middle_y = middle_x[last], middle_y[last]
     if where == "in-rack":
         # The rack of the first host that it serves.
         first = np.full(fabric.n_nodes, -1, np.int64)

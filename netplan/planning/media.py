@@ -6,9 +6,17 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from netplan.catalog.rules import check_cable, check_link, check_plug, check_protocol
+from netplan.catalog.rules import check_cable, check_link, check_plug, check_protocol, check_shared
 from netplan.errors import CatalogError, SpecError, did_you_mean
-from netplan.spec.parts import CableSpec, FibreSpec, NicSpec, OpticSpec, PriceSpec, SwitchSpec
+from netplan.spec.parts import (
+    CableSpec,
+    FibreSpec,
+    LineTerminalSpec,
+    NicSpec,
+    OpticSpec,
+    PriceSpec,
+    SwitchSpec,
+)
 from netplan.units import format_length, format_rate
 
 if TYPE_CHECKING:
@@ -24,6 +32,7 @@ __all__ = [
     "choose_medium",
     "choose_nic",
     "choose_switch",
+    "choose_terminal",
     "find_wish",
     "price_of",
 ]
@@ -107,6 +116,8 @@ class Link:
     """Box at the near end; None when the catalogue has none."""
     far: SwitchSpec | NicSpec | None
     """Box at the far end."""
+    is_shared: bool = False
+    """Whether it shares its fibre pair with other links, as a DWDM channel."""
 
     def __str__(self) -> str:
         """Say what it is."""
@@ -166,6 +177,37 @@ def choose_nic(catalogue: Catalogue, speed: float) -> NicSpec | None:
     """Return the first NIC with a port of that speed [bytes/s], those with known cages first."""
     fitting = [nic for nic in catalogue.nics.values() if nic.ports_at(speed)]
     return min(fitting, key=lambda nic: nic.cage is None, default=None)
+
+
+def choose_terminal(
+    catalogue: Catalogue, speed: float, wavelengths: int, length: float
+) -> LineTerminalSpec | None:
+    """Return the line terminal with the fewest channels that carries a fibre pair's links.
+
+    Parameters
+    ----------
+    catalogue
+        Where to look.
+    speed
+        Line rate of the links [bytes/s].
+    wavelengths
+        Links on the fibre pair.
+    length
+        Fibre length [m].
+
+    Returns
+    -------
+    LineTerminalSpec or None
+        None when none has the channels or the reach.
+    """
+    fitting = [
+        terminal
+        for terminal in catalogue.line_terminals.values()
+        if terminal.speed == speed
+        and terminal.channels.value >= wavelengths
+        and terminal.reach.value >= length
+    ]
+    return min(fitting, key=lambda terminal: terminal.channels.value, default=None)
 
 
 def find_wish(catalogue: Catalogue, wish: str) -> str:
@@ -282,6 +324,8 @@ def _faults(medium: Medium, link: Link) -> Iterator[Fault]:
     assert near is not None
     assert far is not None
     yield from check_cable(near, link.speed, link.length)
+    if link.is_shared:
+        yield from check_shared(near)
     if medium.near is not None and medium.far is not None and medium.far.name != medium.near.name:
         yield from check_cable(medium.far, link.speed, link.length)
         yield from check_link(medium.near, medium.far)

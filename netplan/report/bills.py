@@ -103,6 +103,7 @@ def _total_rows(totals: Totals) -> list[tuple[str, Any]]:
         ("switches", totals.switches),
         ("NICs", totals.nics),
         ("transceivers", totals.transceivers),
+        *([("line terminals", totals.line_terminals)] if totals.line_terminals else []),
         ("cables", totals.cables),
         ("breakout cables", totals.breakout_cables),
         ("fibre pairs", totals.fibre_pairs),

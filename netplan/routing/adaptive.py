@@ -185,12 +185,16 @@ def placed_on_graph(
     fabric: Fabric, flows: Flowlets, reevaluations: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Place all flowlets on any fabric; return paths as CSR."""
-    links, leaf = fabric.links, fabric.endpoints.leaf.astype(np.int64)
+    links = fabric.links
     ptr, link = switch_links(fabric)
+    # Switches only, numbered anew: the table of distances would have a row for each host otherwise.
+    is_switch = fabric.nodes.tier > 0
+    number = np.cumsum(is_switch, dtype=np.int32) - np.int32(1)
+    leaf = number[fabric.endpoints.leaf].astype(np.int64)
     hops, length, lost = place_on_graph(
-        ptr,
+        np.append(ptr[:-1][is_switch], ptr[-1]),
         link,
-        links.dst,
+        number[links.dst],
         leaf[flows.src],
         leaf[flows.dst],
         flows.rate,

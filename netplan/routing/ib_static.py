@@ -9,6 +9,13 @@ downlink i of leaf l of its pod, b parallel cables between leaf and spine:
 * leaf uplink ``j = i mod uplinks``; spine uplink ``(l b + j mod b) mod spine_uplinks``;
 * downwards, among parallel cables, the same cable that the choice upwards would take.
 
+On direct networks (any with ``local`` or ``global`` cables between switches: dragonfly, torus, ...):
+shortest paths with balanced counters, OpenSM's default ``minhop``. For each destination in turn,
+every switch takes the port on a shortest path that it has used for the fewest destinations so far.
+OpenSM 3.3.23 lays the same tables, entry by entry. Nothing keeps them free of deadlock, and in a
+torus or dragonfly they are not: such subnets are run with other engines (``lash``, ``dfsssp``,
+``torus-2QoS``) on several virtual lanes, whose paths spread otherwise.
+
 On any other fabric: up/down with balanced counters (OpenSM's ``updn``). A path never goes up
 after it went down (node order: tier, then id); for each destination in turn, leaf by leaf, every
 switch takes the shortest legal port that it has used for the fewest destinations so far, among
@@ -25,6 +32,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from netplan.fabric import LINK_KINDS
+from netplan.kernels.min_hop import min_hop_paths
 from netplan.kernels.up_down import up_down_paths
 from netplan.routing.clos_paths import Choice, clos_paths
 from netplan.routing.registry import routing_scheme
@@ -40,8 +49,14 @@ if TYPE_CHECKING:
 
 @routing_scheme(
     "ib-static",
-    summary="destination routing as OpenSM lays it: d-mod-k on generated trees, balanced up/down elsewhere",
-    leaves_out="LMC (several LIDs per port); ftree's own tie-breaks on irregular trees",
+    summary=(
+        "destination routing as OpenSM lays it: d-mod-k on generated trees, minhop on direct networks, "
+        "balanced up/down elsewhere"
+    ),
+    leaves_out=(
+        "LMC (several LIDs per port); ftree's own tie-breaks on irregular trees; virtual lanes: minhop can "
+        "deadlock on a torus or dragonfly"
+    ),
     transport="infiniband",
     differs_by_structure=True,
 )
@@ -49,10 +64,18 @@ def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Route every flow by its destination."""
     if fabric.structure is not None:
         path_ptr, link = d_mod_k_paths(fabric, fabric.structure, flows.src, flows.dst)
+    elif is_direct(fabric):
+        path_ptr, link = balanced_min_hop_paths(fabric, flows.src, flows.dst)
     else:
         path_ptr, link = balanced_up_down_paths(fabric, flows.src, flows.dst)
     weight = np.full(len(flows), float(flows.qps))
     return single_paths("ib-static", fabric, len(flows), weight, path_ptr, link)
+
+
+def is_direct(fabric: Fabric) -> bool:
+    """Whether switches are joined as in a direct network, damaged ones included."""
+    kinds = [LINK_KINDS.index("local"), LINK_KINDS.index("global")]
+    return bool(np.isin(fabric.links.kind, kinds).any())
 
 
 def d_mod_k_paths(
@@ -75,6 +98,26 @@ def d_mod_k_paths(
         return np.asarray(cable % choice.options)
 
     return clos_paths(fabric, s, src, dst, by_destination)
+
+
+def balanced_min_hop_paths(
+    fabric: Fabric, src: NDArray[np.integer], dst: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Compute one shortest path per row by balanced tables, as CSR.
+
+    Raises
+    ------
+    RoutingError
+        No path joins the endpoints of a row.
+    """
+    ptr, link = switch_links(fabric)
+    ends = fabric.endpoints
+    path_ptr, path_link, lost = min_hop_paths(
+        ptr, link, fabric.links.dst, ends.cable, ends.leaf, np.asarray(src), np.asarray(dst)
+    )
+    if lost >= 0:
+        refuse_unreachable(fabric, int(src[lost]), int(dst[lost]))
+    return path_ptr, path_link
 
 
 def balanced_up_down_paths(

@@ -43,7 +43,18 @@ class RoutingScheme:
 SCHEMES: Registry[RoutingScheme] = Registry(
     "routing",
     "netplan.routing",
-    ("ecmp", "rail_pinned", "spray", "adaptive", "ib_static", "ib_random", "ideal"),
+    (
+        "ecmp",
+        "rail_pinned",
+        "spray",
+        "adaptive",
+        "minimal",
+        "valiant",
+        "ugal",
+        "ib_static",
+        "ib_random",
+        "ideal",
+    ),
     RoutingError,
 )
 

@@ -65,9 +65,13 @@ class RoutingOptions:
     polarized: bool = False
     """All switches share one hash seed: the paths chosen at successive tiers are correlated."""
     flowlets: int = 4
-    """``adaptive``: no part of a flow placed as a whole is more than 1/flowlets of its NIC's rate."""
+    """``adaptive``, ``ugal``: no part of a flow placed as a whole is over 1/flowlets of its NIC's rate."""
     reevaluations: int = 4
-    """``adaptive``: how often a part on an overloaded path looks for a better one."""
+    """``adaptive``, ``ugal``: how often a part on an overloaded path looks for a better one."""
+    minimal_candidates: int = 2
+    """``ugal``: minimal paths drawn for each look of a part."""
+    valiant_candidates: int = 2
+    """``ugal``: paths over an intermediate drawn for each look of a part."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ number of its shortest paths, and links that all flows use alike are found and m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 #: Largest table of shares (16 bytes an entry) that is made for a fabric without a structure.
 MOST_SHARES = 150_000_000
+
+#: Pairs of leaves from which the size of a large table is estimated before all are counted.
+SAMPLED_PAIRS = 256
 
 
 @routing_scheme(
@@ -97,18 +100,20 @@ def sprayed_on_links(fabric: Fabric, flows: FlowTable) -> Routes:
     from_leaf, to_leaf = pairs % fabric.n_nodes, pairs // fabric.n_nodes
     links = fabric.links
     ptr, link = switch_links(fabric)
-    count, lost = count_shares(ptr, link, links.dst, from_leaf, to_leaf)
+    graph = ptr, link, links.dst
+    if len(pairs) > 4 * SAMPLED_PAIRS:  # counting all takes a minute where the table is far too large
+        sample = np.linspace(0, len(pairs) - 1, SAMPLED_PAIRS).astype(np.int64)
+        counted, lost = count_shares(*graph, from_leaf[sample], to_leaf[sample])
+        if lost < 0 and counted.mean() * len(pairs) > 1.5 * MOST_SHARES:
+            _refuse_size(len(pairs), f"about {counted.mean() * len(pairs):,.0f}")
+    count, lost = count_shares(*graph, from_leaf, to_leaf)
     if lost >= 0:
         row = int(np.flatnonzero(pair_of == lost)[0])
         refuse_unreachable(fabric, int(flows.src[row]), int(flows.dst[row]))
     if count.sum() > MOST_SHARES:
-        raise ModelRangeError(
-            f"spraying between {len(pairs):,} pairs of leaves takes {int(count.sum()):,} shares of links; "
-            f"at most {MOST_SHARES:,}",
-            hint="on fabrics without a regular structure, spray fewer flows or a smaller fabric",
-        )
+        _refuse_size(len(pairs), f"{int(count.sum()):,}")
     pair_ptr = np.concatenate([[0], np.cumsum(count)])
-    pair_link, pair_share = fill_shares(ptr, link, links.dst, from_leaf, to_leaf, pair_ptr)
+    pair_link, pair_share = fill_shares(*graph, from_leaf, to_leaf, pair_ptr)
     trunk_ptr, trunk_link, trunk_of = _equal_links(fabric, count, pair_link, pair_share)
     # One entry per pair and trunk, with the shares of all its links together.
     pair = np.repeat(np.arange(len(pairs)), count)
@@ -128,6 +133,15 @@ def sprayed_on_links(fabric: Fabric, flows: FlowTable) -> Routes:
         share=path_share,
         trunk_ptr=trunk_ptr,
         trunk_link=trunk_link,
+    )
+
+
+def _refuse_size(n_pairs: int, shares: str) -> NoReturn:
+    """Say that a table of shares would be too large."""
+    raise ModelRangeError(
+        f"spraying between {n_pairs:,} pairs of leaves takes {shares} shares of links; "
+        f"at most {MOST_SHARES:,}",
+        hint="on fabrics without a regular structure, spray fewer flows or a smaller fabric",
     )
 
 

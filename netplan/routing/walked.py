@@ -1,7 +1,8 @@
-"""A fabric's columns as the walking kernels take them."""
+"""A fabric as something to be walked: without its structure, and its columns as the kernels take them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from netplan.kernels.walk import switch_graph
@@ -11,6 +12,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.fabric import Fabric
+
+
+def has_structure(fabric: Fabric) -> bool:
+    """Whether paths on a fabric can be computed by arithmetic, as a tree or as a direct network."""
+    return fabric.structure is not None or fabric.direct is not None
+
+
+def without_structure(fabric: Fabric) -> Fabric:
+    """Return a fabric on which all paths have to be walked."""
+    return replace(fabric, structure=None, direct=None)
 
 
 class WalkColumns(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from netplan.fabric import LINK_KINDS
 from netplan.routing import SCHEMES
+from netplan.routing.ib_static import is_direct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,12 @@ _NOTHING_CONTENDED = (
 _UP_DOWN = (
     "The baseline is OpenSM's up/down on this fabric, with cables on ports in order; its result depends on "
     "port numbers. Compare with --baseline ib-random or ib-adaptive as well."
+)
+
+_MIN_HOP = (
+    "The baseline is OpenSM's minhop on this direct network: balanced shortest paths, which can deadlock. "
+    "Engines that cannot (lash, dfsssp, torus-2QoS) spread otherwise. Compare with --baseline ib-random or "
+    "ib-adaptive as well."
 )
 
 _ONLY_NICS = (
@@ -81,7 +88,7 @@ class Comparison:
             and scenario.fabric.structure is None
             and self.baseline.is_contended
         ):
-            remarks.append(_UP_DOWN)
+            remarks.append(_MIN_HOP if is_direct(scenario.fabric) else _UP_DOWN)
         windowed = max(result.windowed for result in results)
         return [*remarks, _window_remark(windowed)] if windowed else remarks
 

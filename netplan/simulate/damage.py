@@ -7,11 +7,14 @@ What GPUs that are cut off no longer do is not in it: their number stands beside
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from netplan.fabric.failures import gone_cables, list_losses
 from netplan.routing import SCHEMES
+from netplan.routing.detours import BY_FAMILY
+from netplan.routing.ib_static import is_direct
+from netplan.routing.walked import has_structure, without_structure
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
@@ -37,9 +40,9 @@ def whole_fabric(fabric: Fabric, damaged: Fabric, routing: str) -> Fabric:
     Without its structure where the routing would otherwise lay paths by another rule than on the
     damaged fabric: what differs is then what failed.
     """
-    if damaged.structure is not None or fabric.structure is None:
+    if has_structure(damaged) or not has_structure(fabric):
         return fabric
-    return replace(fabric, structure=None) if SCHEMES.find(routing).differs_by_structure else fabric
+    return without_structure(fabric) if SCHEMES.find(routing).differs_by_structure else fabric
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +100,13 @@ class Aftermath:
         remarks.append(
             f"Left after rerouting: {self.bandwidth_left:.1%} of the undamaged bandwidth per GPU{ranks}."
         )
-        if self.whole.scenario.fabric.structure is None and self.damaged.scenario.routing == "ib-static":
+        fabric, routing = self.whole.scenario.fabric, self.damaged.scenario.routing
+        if not has_structure(fabric) and not is_direct(fabric) and routing == "ib-static":
             remarks.append("Both runs are laid by up/down: d-mod-k takes an undamaged tree.")
+        if not has_structure(fabric) and is_direct(fabric) and routing in BY_FAMILY:
+            remarks.append(
+                f"Both runs take shortest paths: a damaged {fabric.kind} has not all its minimal ones."
+            )
         return remarks
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, TypeAdapter, model_validator
 
 from netplan.spec.base import Refusal, SpecModel
+from netplan.spec.direct import DragonflyPlusSpec, DragonflySpec, HyperXSpec, SlimFlySpec, TorusSpec
+from netplan.spec.metro import MetroTierSpec, SpanSpec
 from netplan.spec.planes import DualTorSpec, MultiPlaneSpec, RailOnlySpec
-from netplan.spec.quantity import Count, Length, Name, Ratio
+from netplan.spec.quantity import Count, Length, Name
 from netplan.spec.tiers import (
     CableLengthsSpec,
     CoreSpec,
@@ -23,7 +25,6 @@ from netplan.spec.tiers import (
     MetroCablesSpec,
     PodSpec,
     PositiveRate,
-    PositiveRatio,
     RailPodSpec,
     SpineSpec,
     TwoTierCablesSpec,
@@ -274,6 +275,11 @@ SiteFabricSpec = Annotated[
     | RailOnlySpec
     | MultiPlaneSpec
     | DualTorSpec
+    | DragonflySpec
+    | DragonflyPlusSpec
+    | SlimFlySpec
+    | TorusSpec
+    | HyperXSpec
     | CustomSpec,
     Field(discriminator="kind"),
 ]
@@ -286,38 +292,8 @@ class SiteSpec(SpecModel):
     """Name, unique in the domain."""
     position: tuple[Length, Length] | None = None
     """Place on a map, as two lengths: ``[0 km, 12 km]``. Not needed where ``spans`` gives lengths."""
-    fabric: SiteFabricSpec
-    """The site's own fabric."""
-
-
-class SpanSpec(SpecModel):
-    """The fibre route between two sites."""
-
-    a: Name
-    """A site."""
-    b: Name
-    """The other site."""
-    length: Length | None = None
-    """Fibre length; from the positions when omitted."""
-    links: Count | None = None
-    """Links (of ``metro.link_speed``); from ``metro.oversubscription`` when omitted."""
-
-
-class MetroTierSpec(SpecModel):
-    """The switches of each site that hold the long links."""
-
-    radix: Count
-    """Ports of a metro switch."""
-    switches: Count = 2
-    """Metro switches of each site."""
-    link_speed: PositiveRate = 50e9
-    """Line rate of the long links and of the links to the site's top tier."""
-    oversubscription: PositiveRatio = 1.0
-    """NIC bandwidth of a site over the bandwidth of its long links."""
-    route_factor: Annotated[Ratio, Field(ge=1)] = 1.0
-    """Fibre length over straight distance, where lengths come from positions."""
-    layout: Literal["mesh", "ring"] = "mesh"
-    """Which sites are joined when ``spans`` is omitted: every pair, or neighbours in order."""
+    fabric: SiteFabricSpec | None = None
+    """The site's own fabric; a site without one has metro switches only: a hub, an exchange point."""
 
 
 class MetroSpec(FabricSpecBase):
@@ -337,37 +313,56 @@ class MetroSpec(FabricSpecBase):
     @model_validator(mode="after")
     def _spans_join_sites_that_are_there(self) -> Self:
         """Refuse repeated names, spans to unknown sites and spans whose length is not known."""
-        position = {site.name: site.position for site in self.sites}
-        refusals = [*repeated((site.name for site in self.sites), "sites")]
+        refuse([*self._site_refusals(), *self._span_refusals(), *self._hub_refusals()])
+        return self
+
+    def _site_refusals(self) -> Iterator[Refusal]:
+        """Refuse names used twice, keys that change nothing, and sites that nothing joins."""
+        yield from repeated((site.name for site in self.sites), "sites")
+        why = "latencies of a metro domain are its own"
+        joined = {end for span in self.spans or () for end in (span.a, span.b)}
         for place, site in enumerate(self.sites):
-            why = "latencies of a metro domain are its own"
-            refusals += unused(site.fabric, f"sites[{place}].fabric", ["latency"], why)
-        joined = set()
+            if site.fabric is not None:
+                yield from unused(site.fabric, f"sites[{place}].fabric", ["latency"], why)
+            if self.spans is None and site.position is None:
+                yield Refusal(
+                    "has no position, so the length of its spans is not known",
+                    path=("sites", place, "name"),
+                    hint="give every site a position, or list the spans with a length",
+                )
+            elif self.spans is not None and site.name not in joined:
+                yield Refusal("is at the end of no span", path=("sites", place, "name"))
+        if sum(site.fabric is not None for site in self.sites) < 2:  # noqa: PLR2004 -- a fabric and another
+            yield Refusal(
+                "have fewer than two fabrics: there is nothing to join",
+                path="sites",
+                hint="leave out `fabric` only for hubs between sites that have one",
+            )
+
+    def _span_refusals(self) -> Iterator[Refusal]:
+        """Refuse spans to sites that are not there, and those without a length."""
+        position = {site.name: site.position for site in self.sites}
         for place, span in enumerate(self.spans or ()):
             ends = {"a": span.a, "b": span.b}
             unknown = [(end, name) for end, name in ends.items() if name not in position]
-            refusals += [
-                Refusal("is not a site", path=("spans", place, end), hint=meant(name, position))
-                for end, name in unknown
-            ]
-            joined |= set(ends.values())
+            for end, name in unknown:
+                yield Refusal("is not a site", path=("spans", place, end), hint=meant(name, position))
             if span.a == span.b:
-                refusals.append(Refusal(f"joins {span.a} with itself", path=("spans", place)))
-            elif not unknown and span.length is None and None in (position[span.a], position[span.b]):
-                refusals.append(_no_length(("spans", place), span.a, span.b))
-        for place, site in enumerate(self.sites):
-            if self.spans is None and site.position is None:
-                refusals.append(
-                    Refusal(
-                        "has no position, so the length of its spans is not known",
-                        path=("sites", place, "name"),
-                        hint="give every site a position, or list the spans with a length",
-                    )
-                )
-            elif self.spans is not None and site.name not in joined:
-                refusals.append(Refusal("is at the end of no span", path=("sites", place, "name")))
-        refuse(refusals)
-        return self
+                yield Refusal(f"joins {span.a} with itself", path=("spans", place))
+            elif not unknown and None in (position[span.a], position[span.b]):
+                if span.paths is None and span.length is None:
+                    yield _no_length(("spans", place), span.a, span.b)
+                for number, path in enumerate(span.paths or ()):
+                    if path.length is None:
+                        yield _no_length(("spans", place, "paths", number), span.a, span.b)
+
+    def _hub_refusals(self) -> Iterator[Refusal]:
+        """Refuse a layout beside spans, and a hub that is no site."""
+        names = [site.name for site in self.sites]
+        if self.spans is not None:
+            yield from unused(self.metro, "metro", ["layout", "hub"], "the spans are listed")
+        elif self.metro.hub is not None and self.metro.hub not in names:
+            yield Refusal("is not a site", path="metro.hub", hint=meant(self.metro.hub, names))
 
 
 FabricSpec = Annotated[
@@ -378,6 +373,11 @@ FabricSpec = Annotated[
     | RailOnlySpec
     | MultiPlaneSpec
     | DualTorSpec
+    | DragonflySpec
+    | DragonflyPlusSpec
+    | SlimFlySpec
+    | TorusSpec
+    | HyperXSpec
     | MetroSpec
     | CustomSpec,
     Field(discriminator="kind"),

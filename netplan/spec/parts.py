@@ -25,6 +25,7 @@ __all__ = [
     "FibreSpec",
     "Figure",
     "HostSpec",
+    "LineTerminalSpec",
     "NicSpec",
     "OpticSpec",
     "PartSpec",
@@ -223,6 +224,8 @@ class OpticSpec(PartSpec):
     """Fibre cables that one port takes."""
     reach: Figure[Annotated[Length, Gt(0)]]
     """Longest fibre."""
+    dwdm: bool = False
+    """Whether it sends on a DWDM channel of its own: such links share a fibre pair between line terminals."""
 
 
 class CableSpec(PartSpec):
@@ -260,6 +263,19 @@ class FibreSpec(PartSpec):
     """Connector at both ends."""
 
 
+class LineTerminalSpec(PartSpec):
+    """One end of a DWDM line: multiplexer, demultiplexer and amplifiers of one fibre pair."""
+
+    speed: PositiveRate
+    """Line rate of the links on its channels."""
+    channels: Figure[Count]
+    """Links that share the fibre pair."""
+    reach: Figure[Annotated[Length, Gt(0)]]
+    """Longest fibre between two of them."""
+    rack_units: Figure[Count] | None = None
+    """Height [rack units]."""
+
+
 class HostSpec(PartSpec):
     """A server with its GPUs."""
 
@@ -284,6 +300,8 @@ class PartsFileSpec(SpecModel):
     """Cables with plugs."""
     fibres: tuple[FibreSpec, ...] = ()
     """Fibre cables."""
+    line_terminals: tuple[LineTerminalSpec, ...] = ()
+    """Ends of DWDM lines."""
     hosts: tuple[HostSpec, ...] = ()
     """Servers."""
 

@@ -76,7 +76,10 @@ def _ratio_beside_counts(tier: LeafSpec | SpineSpec) -> Iterator[Refusal]:
 
 
 class LeafSpec(SpecModel):
-    """The leaf tier. What is omitted follows from the radix and the oversubscription."""
+    """The leaf tier. What is omitted follows from the radix and the oversubscription.
+
+    Where both counts, and those of the tiers above, are omitted: the split with the fewest switches.
+    """
 
     radix: Count | None = None
     """Ports at uplink speed; the fabric's ``radix`` when omitted."""
@@ -141,7 +144,7 @@ class PodSpec(SpecModel):
     """How leaves are grouped under spines in a three-tier fabric."""
 
     leaves: Count | None = None
-    """Leaves of each pod; as many as a spine's downlinks when omitted."""
+    """Leaves of each pod; with the fewest switches, and of equals the most leaves, when omitted."""
 
 
 class RailPodSpec(PodSpec):

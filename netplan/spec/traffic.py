@@ -68,6 +68,8 @@ class RingSpec(_TrafficSpec):
     """Bytes as nccl-tests counts them: the buffer of a rank (all-reduce) or of all ranks together."""
     channels: Count = 2
     """NCCL channels of each NIC: rings that run side by side."""
+    failover: Literal["auto", "nic", "none"] = "auto"
+    """``nic``: a NIC that lost a port moves rings to its others; ``none``: not; ``auto``: with dual ToRs."""
     window: PositiveSize | None = 4 * 2**20
     """Bytes that one channel may have outstanding (NCCL_BUFFSIZE, 4 MiB); ``null`` for no limit."""
 

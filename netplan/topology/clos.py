@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 from netplan.topology.leaf_spine import hosts_per_leaf
 from netplan.topology.registry import family
-from netplan.topology.sizes import check_hosts, size_three_tiers, split_leaf
+from netplan.topology.sizes import check_hosts, fewest_switches, size_three_tiers, split_leaf
 from netplan.topology.tree import build_tree, hosts_on_leaves
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.fabric import ClosSpec
+    from netplan.topology.sizes import ClosSizes, Split
 
 
 @family(
@@ -45,16 +46,30 @@ def build(spec: ClosSpec) -> Fabric:
     """
     hosts = spec.hosts
     check_hosts(hosts, spec.name)
-    leaf = split_leaf(spec.leaf, spec.radix, hosts.nic_speed, spec.name)
-    leaves = -(-hosts.count // hosts_per_leaf(spec.name, hosts.n_nics, leaf))
-    sizes = size_three_tiers(spec.name, None, leaves, leaf, spec.pod, spec.spine, spec.core, spec.radix)
+    name, nics, rate = spec.name, hosts.n_nics, hosts.nic_speed
+
+    def size(leaf: Split) -> ClosSizes:
+        """Size the fabric with such leaves."""
+        leaves = -(-hosts.count // hosts_per_leaf(name, nics, leaf))
+        return size_three_tiers(name, None, leaves, leaf, spec.pod, spec.spine, spec.core, spec.radix)
+
+    sizes = fewest_switches(
+        spec,
+        lambda leaf: split_leaf(leaf, spec.radix, rate, name),
+        size,
+        lambda down: -(-hosts.count // (down // nics)),
+        nics=hosts.count * nics,
+        rate=rate,
+        unit=nics,
+        core=spec.core,
+    )
     return build_tree(
         spec.name,
         spec.kind,
         hosts=hosts,
         n_hosts=hosts.count,
         nics=hosts.n_nics,
-        attachment=hosts_on_leaves(hosts.count, hosts.n_nics, leaf.down, sizes.leaves_per_pod),
+        attachment=hosts_on_leaves(hosts.count, hosts.n_nics, sizes.leaf.down, sizes.leaves_per_pod),
         sizes=sizes,
         cables=spec.cables,
         spec=spec,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netplan.fabric import LINK_KINDS, FabricBuilder
+from netplan.fabric import FabricBuilder
 from netplan.topology.registry import family
 from netplan.topology.sizes import check_cables, check_nics
 
@@ -86,7 +86,7 @@ def build(spec: CustomSpec) -> Fabric:
 
 def _kind(tiers: tuple[int, int]) -> str:
     """Return the kind of a cable from the tiers of its ends, the lower first."""
-    return "site_metro" if tiers[1] == _METRO_TIER else _KIND_OF_TIERS.get(tiers, LINK_KINDS[-1])
+    return "site_metro" if tiers[1] == _METRO_TIER else _KIND_OF_TIERS.get(tiers, "other")
 
 
 def _add_nics(

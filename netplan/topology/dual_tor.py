@@ -43,14 +43,15 @@ from netplan.topology.sizes import check_hosts, split_leaf
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.planes import DualTorSpec
+    from netplan.spec.tiers import LeafSpec
     from netplan.topology.sizes import Split
 
 
 @family(
     "dual-tor",
     summary="both ports of a NIC on two ToRs, each in a plane of its own, with ports kept for backup hosts",
-    leaves_out="backup hosts; the bond that moves a NIC's traffic to one port; the front-end network; planes "
-    "that meet in the cores",
+    leaves_out="backup hosts; what is lost while the bond moves a NIC's traffic; the front-end network; "
+    "planes that meet in the cores",
 )
 def build(spec: DualTorSpec) -> Fabric:
     """Build a dual-ToR, dual-plane fabric.
@@ -61,29 +62,37 @@ def build(spec: DualTorSpec) -> Fabric:
         The request is infeasible.
     """
     check_hosts(spec.hosts, spec.name, DUAL)
-    leaf = split_tor(spec)
-    one, sizes = rail_plane(spec, leaf, spec.hosts.n_nics, f"{spec.name}: in each plane", by_rail=False)
+    name, nics, rate = f"{spec.name}: in each plane", spec.hosts.n_nics, spec.hosts.nic_speed / DUAL
+    one, sizes = rail_plane(spec, lambda leaf: split_tor(spec, leaf), rate, nics, name, by_rail=False)
     return build_planes(spec, one, sizes, DUAL, split=True)
 
 
-def split_tor(spec: DualTorSpec) -> Split:
+def split_tor(spec: DualTorSpec, leaf: LeafSpec | None = None) -> Split:
     """Divide a ToR's ports between hosts, backup hosts and aggregation switches.
+
+    Parameters
+    ----------
+    spec
+        The fabric.
+    leaf
+        Its ToRs with other counts of ports; as the spec has them when omitted.
 
     Raises
     ------
     FabricError
         The ports asked for are more than the radix.
     """
-    leaf, name = spec.leaf, spec.name
-    kept = ceil(leaf.backup / leaf.breakout)
+    name, backup = spec.name, spec.leaf.backup
+    leaf = leaf or spec.leaf
+    kept = ceil(backup / leaf.breakout)
     radix = leaf.radix or spec.radix
     if kept >= radix:
         raise FabricError(
-            f"{name}: leaf.backup = {leaf.backup} keeps {kept} of a ToR's {radix} ports: none is left",
+            f"{name}: leaf.backup = {backup} keeps {kept} of a ToR's {radix} ports: none is left",
             hint=f"feasible: leaf.backup of at most {(radix - 2) * leaf.breakout}" if radix > DUAL else None,
         )
     if kept:
         name = f"{name}: without the {kept} ports kept for backup hosts"
     rest = leaf.model_copy(update={"radix": radix - kept})
     split = split_leaf(rest, spec.radix, spec.hosts.nic_speed / DUAL, name)
-    return replace(split, radix=split.radix + leaf.backup)
+    return replace(split, radix=split.radix + backup)

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING
 
 from netplan.errors import FabricError
 from netplan.topology.registry import family
-from netplan.topology.sizes import check_hosts, size_two_tiers, split_leaf
+from netplan.topology.sizes import check_hosts, fewest_switches, size_two_tiers, split_leaf
 from netplan.topology.tree import build_tree, hosts_on_leaves
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.fabric import LeafSpineSpec
-    from netplan.topology.sizes import Split
+    from netplan.topology.sizes import ClosSizes, Split
 
 
 @family(
@@ -48,16 +48,29 @@ def build(spec: LeafSpineSpec) -> Fabric:
     """
     hosts = spec.hosts
     check_hosts(hosts, spec.name)
-    leaf = split_leaf(spec.leaf, spec.radix, hosts.nic_speed, spec.name)
-    per_leaf = hosts_per_leaf(spec.name, hosts.n_nics, leaf)
-    sizes = size_two_tiers(spec.name, hosts.count, None, per_leaf, leaf, spec.spine, spec.radix)
+    name, nics, rate = spec.name, hosts.n_nics, hosts.nic_speed
+
+    def size(leaf: Split) -> ClosSizes:
+        """Size the fabric with such leaves."""
+        per_leaf = hosts_per_leaf(name, nics, leaf)
+        return size_two_tiers(name, hosts.count, None, per_leaf, leaf, spec.spine, spec.radix)
+
+    sizes = fewest_switches(
+        spec,
+        lambda leaf: split_leaf(leaf, spec.radix, rate, name),
+        size,
+        lambda down: -(-hosts.count // (down // nics)),
+        nics=hosts.count * nics,
+        rate=rate,
+        unit=nics,
+    )
     return build_tree(
         spec.name,
         spec.kind,
         hosts=hosts,
         n_hosts=hosts.count,
         nics=hosts.n_nics,
-        attachment=hosts_on_leaves(hosts.count, hosts.n_nics, leaf.down, sizes.leaves),
+        attachment=hosts_on_leaves(hosts.count, hosts.n_nics, sizes.leaf.down, sizes.leaves),
         sizes=sizes,
         cables=spec.cables,
         spec=spec,

@@ -43,12 +43,22 @@ import numpy as np
 from netplan.topology.leaf_spine import hosts_per_leaf
 from netplan.topology.rail_optimized import attach_rails, rail_sizes
 from netplan.topology.registry import family
-from netplan.topology.sizes import check_cables, check_hosts, size_three_tiers, size_two_tiers, split_leaf
+from netplan.topology.sizes import (
+    check_cables,
+    check_hosts,
+    fewest_switches,
+    size_three_tiers,
+    size_two_tiers,
+    split_leaf,
+)
 from netplan.topology.tree import build_tree, hosts_on_leaves, side_by_side
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from netplan.fabric import Fabric
     from netplan.spec.planes import DualTorSpec, MultiPlaneSpec
+    from netplan.spec.tiers import LeafSpec
     from netplan.topology.sizes import ClosSizes, Split
     from netplan.topology.tree import Attachment
 
@@ -70,11 +80,17 @@ def build(spec: MultiPlaneSpec) -> Fabric:
     split = spec.assignment == "split"
     check_hosts(hosts, spec.name, spec.planes if split else 1)
     ports = hosts.n_nics if split else hosts.n_nics // spec.planes
-    leaf = split_leaf(spec.leaf, spec.radix, port_rate(spec), name)
+    rate = port_rate(spec)
+
+    def split_ports(leaf: LeafSpec) -> Split:
+        """Divide the ports of such a leaf."""
+        return split_leaf(leaf, spec.radix, rate, name)
+
     if spec.rails:
-        one, sizes = rail_plane(spec, leaf, ports, name, by_rail=spec.tiers == 3 and spec.pod.by == "rail")  # noqa: PLR2004 -- tiers
+        by_rail = spec.tiers == 3 and spec.pod.by == "rail"  # noqa: PLR2004 -- tiers
+        one, sizes = rail_plane(spec, split_ports, rate, ports, name, by_rail=by_rail)
     else:
-        one, sizes = _leaf_plane(spec, leaf, ports, name)
+        one, sizes = _leaf_plane(spec, split_ports, rate, ports, name)
     return build_planes(spec, one, sizes, spec.planes, split=split)
 
 
@@ -83,21 +99,42 @@ def port_rate(spec: MultiPlaneSpec) -> float:
     return spec.hosts.nic_speed / (spec.planes if spec.assignment == "split" else 1)
 
 
-def _leaf_plane(spec: MultiPlaneSpec, leaf: Split, ports: int, name: str) -> tuple[Attachment, ClosSizes]:
+def _leaf_plane(
+    spec: MultiPlaneSpec, split: Callable[[LeafSpec], Split], rate: float, ports: int, name: str
+) -> tuple[Attachment, ClosSizes]:
     """Return one plane in which all ports of a host are on one leaf."""
-    count = spec.hosts.count
-    per_leaf = hosts_per_leaf(name, ports, leaf, "rails: true")
-    if spec.tiers == 2:  # noqa: PLR2004 -- tiers
-        three = "tiers: 3"
-        sizes = size_two_tiers(name, count, None, per_leaf, leaf, spec.spine, spec.radix, three_tiers=three)
-    else:
+    count, radix = spec.hosts.count, spec.radix
+
+    def size(leaf: Split) -> ClosSizes:
+        """Size the plane with such leaves."""
+        per_leaf = hosts_per_leaf(name, ports, leaf, "rails: true")
+        if spec.tiers == 2:  # noqa: PLR2004 -- tiers
+            three = "tiers: 3"
+            return size_two_tiers(name, count, None, per_leaf, leaf, spec.spine, radix, three_tiers=three)
         leaves = -(-count // per_leaf)
-        sizes = size_three_tiers(name, None, leaves, leaf, spec.pod, spec.spine, spec.core, spec.radix)
-    return hosts_on_leaves(count, ports, leaf.down, sizes.leaves_per_pod), sizes
+        return size_three_tiers(name, None, leaves, leaf, spec.pod, spec.spine, spec.core, radix)
+
+    sizes = fewest_switches(
+        spec,
+        split,
+        size,
+        lambda down: -(-count // (down // ports)),
+        nics=count * ports,
+        rate=rate,
+        unit=ports,
+        core=spec.core if spec.tiers == 3 else None,  # noqa: PLR2004 -- tiers
+    )
+    return hosts_on_leaves(count, ports, sizes.leaf.down, sizes.leaves_per_pod), sizes
 
 
 def rail_plane(
-    spec: MultiPlaneSpec | DualTorSpec, leaf: Split, ports: int, name: str, *, by_rail: bool
+    spec: MultiPlaneSpec | DualTorSpec,
+    split: Callable[[LeafSpec], Split],
+    rate: float,
+    ports: int,
+    name: str,
+    *,
+    by_rail: bool,
 ) -> tuple[Attachment, ClosSizes]:
     """Return one rail-optimized plane.
 
@@ -105,8 +142,10 @@ def rail_plane(
     ----------
     spec
         The fabric.
-    leaf
-        A leaf's ports.
+    split
+        Divides the ports of such a leaf.
+    rate
+        Line rate of a NIC's port [bytes/s].
     ports
         Ports that a host has in a plane.
     name
@@ -114,8 +153,17 @@ def rail_plane(
     by_rail
         Whether pods are of one rail each.
     """
-    sizes = rail_sizes(spec, -(-spec.hosts.count // leaf.down), ports, leaf, name, by_rail=by_rail)
-    return attach_rails(spec.hosts.count, ports, leaf.down, sizes, by_rail=by_rail), sizes
+    count = spec.hosts.count
+    sizes = fewest_switches(
+        spec,
+        split,
+        lambda leaf: rail_sizes(spec, -(-count // leaf.down), ports, leaf, name, by_rail=by_rail),
+        lambda down: -(-count // down) * ports,
+        nics=count * ports,
+        rate=rate,
+        core=spec.core if spec.tiers == 3 else None,  # noqa: PLR2004 -- tiers
+    )
+    return attach_rails(count, ports, sizes.leaf.down, sizes, by_rail=by_rail), sizes
 
 
 def build_planes(

@@ -29,7 +29,7 @@ import numpy as np
 
 from netplan.errors import FabricError
 from netplan.topology.registry import family
-from netplan.topology.sizes import ClosSizes, Split, check_hosts, size_two_tiers, split_leaf
+from netplan.topology.sizes import ClosSizes, Split, check_hosts, fewest_switches, size_two_tiers, split_leaf
 from netplan.topology.tree import build_tree, hosts_on_leaves, side_by_side
 from netplan.units import format_count
 
@@ -99,5 +99,12 @@ def _one_leaf(spec: RailOnlySpec) -> ClosSizes:
 def _leaf_spine(spec: RailOnlySpec) -> ClosSizes:
     """Return the numbers of a rail of two tiers."""
     hosts, name = spec.hosts, f"{spec.name}: in each rail"
-    leaf = split_leaf(spec.leaf, spec.radix, hosts.nic_speed, name)
-    return size_two_tiers(name, hosts.count, None, leaf.down, leaf, spec.spine, spec.radix, three_tiers=None)
+    rate, count, radix, spine = hosts.nic_speed, hosts.count, spec.radix, spec.spine
+    return fewest_switches(
+        spec,
+        lambda leaf: split_leaf(leaf, radix, rate, name),
+        lambda leaf: size_two_tiers(name, count, None, leaf.down, leaf, spine, radix, three_tiers=None),
+        lambda down: ceil(count / down),
+        nics=count,
+        rate=rate,
+    )

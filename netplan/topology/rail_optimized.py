@@ -29,7 +29,14 @@ import numpy as np
 from netplan.errors import FabricError
 from netplan.spec.tiers import CoreSpec
 from netplan.topology.registry import family
-from netplan.topology.sizes import check_hosts, size_three_tiers, size_two_tiers, split_leaf, split_spine
+from netplan.topology.sizes import (
+    check_hosts,
+    fewest_switches,
+    size_three_tiers,
+    size_two_tiers,
+    split_leaf,
+    split_spine,
+)
 from netplan.topology.tree import Attachment, build_tree
 
 if TYPE_CHECKING:
@@ -55,17 +62,24 @@ def build(spec: RailOptimizedSpec) -> Fabric:
     """
     hosts, rails = spec.hosts, spec.hosts.n_nics
     check_hosts(hosts, spec.name)
-    leaf = split_leaf(spec.leaf, spec.radix, hosts.nic_speed, spec.name)
-    blocks = -(-hosts.count // leaf.down)
     by_rail = spec.tiers == 3 and spec.pod.by == "rail"  # noqa: PLR2004 -- tiers
-    sizes = rail_sizes(spec, blocks, rails, leaf, spec.name, by_rail=by_rail)
+    rate, name = hosts.nic_speed, spec.name
+    sizes = fewest_switches(
+        spec,
+        lambda leaf: split_leaf(leaf, spec.radix, rate, name),
+        lambda leaf: rail_sizes(spec, -(-hosts.count // leaf.down), rails, leaf, name, by_rail=by_rail),
+        lambda down: -(-hosts.count // down) * rails,
+        nics=hosts.count * rails,
+        rate=rate,
+        core=spec.core if spec.tiers == 3 else None,  # noqa: PLR2004 -- tiers
+    )
     return build_tree(
         spec.name,
         spec.kind,
         hosts=hosts,
         n_hosts=hosts.count,
         nics=rails,
-        attachment=attach_rails(hosts.count, rails, leaf.down, sizes, by_rail=by_rail),
+        attachment=attach_rails(hosts.count, rails, sizes.leaf.down, sizes, by_rail=by_rail),
         sizes=sizes,
         cables=spec.cables,
         spec=spec,
@@ -118,10 +132,7 @@ def rail_sizes(
             hint=f"feasible: {'' if spec.kind == 'dual-tor' else 'pod.by: rail; '}"
             f"spines with at least {rails} downlinks",
         )
-    if pod.leaves is None:
-        pods = -(-blocks // (down // rails))
-        pod = pod.model_copy(update={"leaves": -(-blocks // pods) * rails})
-    elif pod.leaves % rails:
+    if pod.leaves is not None and pod.leaves % rails:
         near = {pod.leaves // rails * rails, (pod.leaves // rails + 1) * rails}
         fits = [str(leaves) for leaves in sorted(near) if 0 < leaves <= down]
         raise FabricError(
@@ -129,7 +140,7 @@ def rail_sizes(
             "would be cut in two",
             hint=f"feasible: {' or '.join(fits or [str(down // rails * rails)])}",
         )
-    return size_three_tiers(name, None, leaves, leaf, pod, spec.spine, core, spec.radix)
+    return size_three_tiers(name, None, leaves, leaf, pod, spec.spine, core, spec.radix, block=rails)
 
 
 def attach_rails(n_hosts: int, rails: int, downlinks: int, sizes: ClosSizes, *, by_rail: bool) -> Attachment:

@@ -3,12 +3,22 @@
 The equal-bundle rule: ``spines`` is the smallest number, at least ``ceil(leaves * uplinks /
 ports)``, that divides a leaf's uplinks, so that a leaf has as many cables to one spine as to
 any other. ``ceil`` alone gives 16 where the published 2,304-GPU XDR SuperPOD has 18.
+
+Counts that a spec gives are kept. Where it leaves them open, `fewest_switches` and `size_three_tiers`
+look at every split of a leaf's ports, every size of pod, every number of spines that divides the uplinks and
+every number of a spine's uplinks, and take the one with the fewest switches; of equals the one with the most
+downlinks a leaf, as switches are sold and drawn. Bounds skip what cannot be better, so 100,000 GPUs take
+milliseconds; ``tests/unit/topology/test_minimal.py`` holds the answer equal to a search without bounds.
+
+What the rule costs against arbitrary wiring (bundles that differ by one cable, cores shared by spines of
+different positions) is in ``docs/concepts/models.md``.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, inf, isqrt
 from typing import TYPE_CHECKING
 
@@ -17,7 +27,14 @@ from netplan.spec.tiers import CoreSpec, PodSpec, SpineSpec
 from netplan.units import format_count, format_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from netplan.spec.fabric import ClosSpec, LeafSpineSpec, RailOptimizedSpec
+    from netplan.spec.planes import DualTorSpec, MultiPlaneSpec, PlaneCoreSpec, RailOnlySpec
     from netplan.spec.tiers import HostsSpec, LeafSpec, TwoTierSpineSpec
+
+    #: Families whose leaves, spines and cores are sized here.
+    SizedSpec = LeafSpineSpec | ClosSpec | RailOptimizedSpec | MultiPlaneSpec | DualTorSpec | RailOnlySpec
 
 #: Refused before any memory is taken: the largest fabric that the columns are meant for.
 MOST_ENDPOINTS = 4_194_304
@@ -67,6 +84,12 @@ class ClosSizes:
     domains: int = 1
 
     @property
+    def switches(self) -> int:
+        """Switches of all tiers."""
+        groups = self.spines * self.domains
+        return self.leaves + self.pods * self.spines + groups * self.cores_per_group
+
+    @property
     def cables(self) -> int:
         """Cables between switches."""
         if not self.spine:
@@ -75,8 +98,9 @@ class ClosSizes:
         return self.leaves * self.leaf.up + self.pods * self.spines * spine_uplinks
 
 
+@lru_cache(maxsize=4096)
 def divisors(number: int) -> list[int]:
-    """Return the divisors of a number, ascending.
+    """Return the divisors of a number, ascending; the list is shared, so it is not to be changed.
 
     Examples
     --------
@@ -197,6 +221,90 @@ def split_leaf(leaf: LeafSpec, radix: int, nic_rate: float, name: str) -> Split:
         leaf.breakout,
         name,
     )
+
+
+def fewest_switches(
+    spec: SizedSpec,
+    split: Callable[[LeafSpec], Split],
+    size: Callable[[Split], ClosSizes],
+    leaves: Callable[[int], int],
+    *,
+    nics: int,
+    rate: float,
+    unit: int = 1,
+    core: CoreSpec | PlaneCoreSpec | None = None,
+) -> ClosSizes:
+    """Size a tree, over all splits of a leaf's ports when the spec leaves them open.
+
+    Parameters
+    ----------
+    spec
+        The fabric. When a count of its leaves' ports, spines, spines' ports or cores is given nothing is
+        searched.
+    split
+        Divides the ports of such a leaf (`split_leaf` with the family's radix and rates).
+    size
+        Sizes the tree with leaves split like that.
+    leaves
+        Leaves that are needed when each has so many downlinks; at least one of a leaf's NICs is on each.
+    nics
+        NIC ports that all leaves of the tree hold together.
+    rate
+        Line rate of a NIC port [bytes/s].
+    unit
+        Downlinks come in multiples of it: NIC ports that a host has on one leaf.
+    core
+        Its cores; None on two tiers.
+
+    Returns
+    -------
+    ClosSizes
+        With the fewest switches; of equals the first in this order: most downlinks, then fewest uplinks.
+
+    Raises
+    ------
+    FabricError
+        The widest leaf will not do. Narrower ones need more leaves, of which a spine holds no more.
+
+    Notes
+    -----
+    The uplinks of all leaves together are at least ``nics`` times those that one downlink calls for, whatever
+    the split, and every switch above takes in a bounded number of them. That bounds the tiers above from
+    below, and the leaves only grow as their downlinks fall: so the search ends early.
+    """
+    leaf, spine = spec.leaf, spec.spine
+    widest = split(leaf)
+    best = size(widest)
+    given = [leaf.downlinks, leaf.uplinks, spine.count]
+    above = 1 / (spine.radix or spec.radix)  # switches above per uplink, at the least
+    if core is not None and isinstance(spine, SpineSpec):
+        given += [spine.downlinks, spine.uplinks, core.count]
+        up_rate = spine.uplink_speed if spine.uplink_speed is not None else widest.up_rate
+        down = split_spine(spine, spec.radix, widest.up_rate, spec.name).down
+        calls_for = widest.up_rate / (spine.oversubscription * up_rate)
+        above = 1 / down + calls_for / (core.radix or spec.radix)
+    if not best.spines or any(count is not None for count in given):
+        return best
+    uplinks = nics * rate / (leaf.oversubscription * widest.up_rate)
+    for down in range(widest.down // unit * unit, 0, -unit):
+        if leaves(down) + ceil(uplinks * above - _EPSILON) >= best.switches:
+            break
+        up: int | None = None
+        while True:
+            try:
+                narrower = split(leaf.model_copy(update={"downlinks": down, "uplinks": up}))
+            except FabricError:  # no port is left
+                break
+            if leaves(down) + ceil(leaves(down) * narrower.up * above - _EPSILON) >= best.switches:
+                break
+            up = narrower.up + 1
+            try:
+                sizes = size(narrower)
+            except FabricError:
+                continue
+            if sizes.switches < best.switches:
+                best = sizes
+    return best
 
 
 def split_spine(spine: SpineSpec, radix: int, down_rate: float, name: str) -> Split:
@@ -387,6 +495,8 @@ def size_three_tiers(
     spine_spec: SpineSpec,
     core: CoreSpec,
     radix: int,
+    *,
+    block: int = 1,
 ) -> ClosSizes:
     """Find pods, spines and cores of a three-tier fabric.
 
@@ -405,11 +515,15 @@ def size_three_tiers(
         What the spec says of them.
     radix
         Ports of a switch that does not say its own.
+    block
+        Leaves that stay in one pod, one per rail.
 
     Returns
     -------
     ClosSizes
-        All numbers. Pods (of a rail) are equal but for the last, which may have fewer leaves.
+        All numbers. Pods (of a rail) are equal but for the last, which may have fewer leaves. Where the spec
+        gives no count of spines, cores or a spine's ports, those with the fewest switches for these leaves;
+        of equals the widest pods, then the fewest spines and uplinks.
 
     Raises
     ------
@@ -419,7 +533,7 @@ def size_three_tiers(
     groups = rails or 1
     group_leaves = leaves // groups
     spine = split_spine(spine_spec, radix, leaf.up_rate, name)
-    per_pod = min(pod.leaves or spine.down, group_leaves)
+    per_pod = min(pod.leaves or spine.down // block * block, group_leaves)
     if per_pod > spine.down:
         raise FabricError(
             f"{name}: pod.leaves = {per_pod}, but a spine has {spine.down} downlinks",
@@ -427,7 +541,7 @@ def size_three_tiers(
         )
     pods_per_group = ceil(group_leaves / per_pod)
     if pod.leaves is None:  # spread evenly rather than leave a small last pod
-        per_pod = ceil(group_leaves / pods_per_group)
+        per_pod = ceil(group_leaves / block / pods_per_group) * block
     pods = groups * pods_per_group
     if pods == 1:
         smaller = ", or smaller pods (pod.leaves)" if leaves > 1 else ""
@@ -444,8 +558,62 @@ def size_three_tiers(
     _check_domains(name, core, pods, rails, ports, per_pod)
     cores = _cores_per_group(name, pods // core.domains, spines, spine.up, ports, core)
     sizes = ClosSizes(leaf, leaves, per_pod, pods, spines, spine, cores, ports, core.domains)
+    given = (spine_spec.count, spine_spec.downlinks, spine_spec.uplinks, core.count)
+    if all(count is None for count in given):
+        up_rate = spine_spec.uplink_speed if spine_spec.uplink_speed is not None else leaf.up_rate
+        calls_for = leaf.up_rate / (spine_spec.oversubscription * up_rate)
+        sizes = _fewest_above(sizes, groups, block, calls_for, is_pod_open=pod.leaves is None)
     check_cables(name, sizes.cables)
     return sizes
+
+
+def _fewest_above(
+    best: ClosSizes, groups: int, block: int, calls_for: float, *, is_pod_open: bool
+) -> ClosSizes:
+    """Return the spines and cores that are fewest for given leaves, over pods, spines and their uplinks.
+
+    Parameters
+    ----------
+    best
+        Sizes to start from: only better ones replace them.
+    groups
+        Rails that a pod must not mix.
+    block
+        Leaves that stay in one pod.
+    calls_for
+        Uplinks that one downlink of a spine calls for.
+    is_pod_open
+        Whether the pods may have another size.
+    """
+    assert best.spine is not None
+    leaf, radix, ports, domains = best.leaf, best.spine.radix, best.core_radix, best.domains
+    group_leaves = best.leaves // groups
+    blocks = group_leaves // block
+    sizes_of_pods = [best.leaves_per_pod]
+    if is_pod_open:  # equal pods: one size for each number of pods
+        most = min(best.spine.down // block, blocks)
+        wide = {ceil(blocks / n) for n in range(max(ceil(blocks / most), 1), blocks + 1)}
+        sizes_of_pods = [n * block for n in sorted(wide, reverse=True)]
+    for per_pod in sizes_of_pods:
+        pods = groups * ceil(group_leaves / per_pod)
+        meet = pods // domains  # pods whose spines share cores
+        if pods == 1 or pods % domains or meet > ports:
+            continue
+        for spines in divisors(leaf.up):
+            down = per_pod * leaf.up // spines
+            least = max(ceil(down * calls_for - _EPSILON), 1)
+            if best.leaves + pods * spines >= best.switches:
+                break
+            for up in range(least, radix - down + 1):
+                if best.leaves + pods * spines + spines * domains * ceil(meet * up / ports) >= best.switches:
+                    break
+                cores = equal_bundle(meet, up, ports)
+                assert cores is not None  # meet <= ports
+                spine = Split(radix, radix - up, up, best.spine.up_rate)
+                sizes = ClosSizes(leaf, best.leaves, per_pod, pods, spines, spine, cores, ports, domains)
+                if sizes.switches < best.switches:
+                    best = sizes
+    return best
 
 
 def _check_domains(name: str, core: CoreSpec, pods: int, rails: int | None, ports: int, per_pod: int) -> None:

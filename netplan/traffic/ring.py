@@ -3,8 +3,9 @@
 Every NIC port has a ring of its own (ring r uses port r of each host, so rings stay in their rail
 and plane), times ``channels``; with ``planes: one`` only the first port of each NIC has one. A
 ring visits the hosts in rank order; inside a host it passes all GPUs over the scale-up domain,
-enters and leaves by the same port. With n ranks on k hosts, R rings of C channels and S bytes,
-each of the k edges of each ring and channel carries
+enters and leaves by the same port (what happens to a dead one: `netplan.traffic.damaged`). With n
+ranks on k hosts, R rings of C channels and S bytes, each of the k edges of each ring and channel
+carries
 
 * all-reduce:      2(n-1)/n S / (R C)   in 2(n-1) steps,
 * reduce-scatter,
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netplan.traffic.damaged import ring_ports
+from netplan.traffic.damaged import RingEdges, damaged_rings, has_failover, whole_rings
 from netplan.traffic.demand import Phase, PhaseTraffic
 from netplan.traffic.registry import pattern
 
@@ -83,30 +84,41 @@ def half_of_all_reduce(
 
 def _ring_phase(fabric: Fabric, spec: RingSpec, placement: Placement, passes: float) -> PhaseTraffic:
     """Lay the rings; each carries ``passes`` times its part of the buffer over every edge."""
-    nics = _ring_nics(placement)
-    if spec.planes == "one":
-        nics = nics[:, np.unique(fabric.endpoint_nic[nics[0]], return_index=True)[1]]
-    k, rings = nics.shape
+    edges = _ring_edges(fabric, spec, placement)
+    k, rings, channels = len(placement.hosts), edges.rings, spec.channels
     total = passes * spec.size
-    per_edge = total / (rings * spec.channels)
     if k == 1:
-        src = dst = channel = ring = np.zeros(0, np.int64)
-    else:
-        shape = (k, rings, spec.channels)
-        src = np.broadcast_to(nics[:, :, None], shape).ravel()
-        dst = np.broadcast_to(np.roll(nics, -1, axis=0)[:, :, None], shape).ravel()
-        channel = np.broadcast_to(np.arange(spec.channels), shape).ravel()
-        ring = np.broadcast_to(
-            np.arange(rings)[:, None] * spec.channels + np.arange(spec.channels), shape
-        ).ravel()
+        edges = edges.empty()
+    # Parts of an edge other than the first count as rings of their own: data waits for one of them only.
+    ring = edges.ring + rings * np.maximum(edges.moved - 1, 0)
+    # What shares a port with another ring has other channels, which tell their connections apart.
+    channel = np.where(edges.moved > 0, 1 + edges.ring, 0)[:, None] * channels + np.arange(channels)
     phase = Phase(
         name=f"{spec.kind} {spec.algorithm}",
         lockstep=True,
-        scale_up_s=_scale_up_time(fabric, placement, nics, total),
+        scale_up_s=_scale_up_time(fabric, placement, rings, total),
         passes=passes,
         scale_up_hops=len(placement) - (k if k > 1 else 0),
     )
-    return PhaseTraffic(phase, src, dst, np.full(len(src), per_edge), channel=channel, ring=ring)
+    return PhaseTraffic(
+        phase,
+        np.repeat(edges.src, channels),
+        np.repeat(edges.dst, channels),
+        np.repeat(total / (rings * channels) * edges.share, channels),
+        channel=channel.ravel(),
+        ring=(ring[:, None] * channels + np.arange(channels)).ravel(),
+    )
+
+
+def _ring_edges(fabric: Fabric, spec: RingSpec, placement: Placement) -> RingEdges:
+    """Return the edges of all rings, of one channel."""
+    if fabric.damage is not None:
+        failover = has_failover(fabric, spec.failover)
+        return damaged_rings(placement, planes=spec.planes, failover=failover)
+    nics = _ring_nics(placement)
+    if spec.planes == "one":
+        nics = nics[:, np.unique(fabric.endpoint_nic[nics[0]], return_index=True)[1]]
+    return whole_rings(nics)
 
 
 def _ring_nics(placement: Placement) -> np.ndarray:
@@ -114,8 +126,6 @@ def _ring_nics(placement: Placement) -> np.ndarray:
 
     As many rings as the host with the fewest NICs in the job has.
     """
-    if placement.fabric.damage is not None:
-        return ring_ports(placement)
     hosts = placement.hosts
     counts = placement.ranks_per_host
     gpus = placement.fabric.gpus_per_host[hosts]
@@ -129,11 +139,11 @@ def _ring_nics(placement: Placement) -> np.ndarray:
     return table
 
 
-def _scale_up_time(fabric: Fabric, placement: Placement, nics: np.ndarray, total: float) -> float:
+def _scale_up_time(fabric: Fabric, placement: Placement, rings: int, total: float) -> float:
     """Return the time the busiest GPU needs to send its part of all rings to its neighbour [s]."""
     counts = placement.ranks_per_host
     hosts = placement.hosts
-    k, rings = nics.shape
+    k = len(hosts)
     # Rings leave a host at the GPUs of their NICs; the GPU with the fewest exits sends the most.
     fewest_exits = rings // counts if k > 1 else np.zeros(k, np.int64)
     sent = np.where(counts > 1, total * (rings - fewest_exits) / rings, 0.0)

@@ -70,6 +70,21 @@ def _metro_ring() -> str:
     return "\n".join(["kind: metro", "sites:", *sites, "spans:", *spans, metro])
 
 
+#: Direct networks, one of each family and one with parallel cables.
+DIRECT = {
+    "dragonfly-72": (
+        "kind: dragonfly\nrouter: {endpoints: 2, global_links: 2}\ngroup: {routers: 4}\nhosts: {gpus: 1}"
+    ),
+    "dragonfly-plus-48": (
+        "kind: dragonfly-plus\nleaf: {endpoints: 4}\nspine: {global_links: 2}\n"
+        "group: {leaves: 3, spines: 3}\ngroups: 4\nhosts: {gpus: 1}"
+    ),
+    "slim-fly-50": "kind: slim-fly\nq: 5\nrouter: {endpoints: 2}\nhosts: {gpus: 1}",
+    "torus-48": "kind: torus\ndims: [4, 4, 3]\nrouter: {endpoints: 1}\nhosts: {gpus: 1}",
+    "hyperx-48": "kind: hyperx\ndims: [4, 4]\nbundles: [1, 2]\nrouter: {endpoints: 3}\nhosts: {gpus: 1}",
+}
+
+
 class Case(NamedTuple):
     """A fabric, and how its subnet is numbered."""
 
@@ -105,6 +120,8 @@ def cases() -> dict[str, Case]:
     found = {name: Case(spec) for name, spec in full.items()}
     for name in ("fat-tree-k8-lost-1", "fat-tree-k8-lost-8"):
         found[name] = Case(full[name], ("ftree", "updn"))
+    # Not trees: no engine for trees takes them, and OpenSM's default is the one to compare with.
+    found |= {name: Case(spec, ("minhop",)) for name, spec in DIRECT.items()}
     for name in ("leaf-spine-256", "fat-tree-k8", "rail-64"):
         found[f"{name}-any-ports"] = Case(full[name], ("ftree", "updn"), seed=1)
     return found

@@ -35,7 +35,9 @@ def test_json_has_the_keys_of_the_contract():
 def test_parts_are_listed_with_a_sentence_and_a_source():
     result = CliRunner().invoke(cli, ["list", "parts", "--format", "json"])
     items = json.loads(result.stdout)["items"]
-    assert {item["kind"] for item in items} == {"switch", "nic", "optic", "cable", "fibre", "host"}
+    assert {item["kind"] for item in items} == {
+        *("switch", "nic", "optic", "cable", "fibre", "line terminal", "host")
+    }
     assert all(item["name"] and item["summary"] for item in items)
     assert next(item for item in items if item["name"] == "qm9700")["source"]
 

@@ -146,3 +146,47 @@ def test_wrong_calls(arguments, status, says):
     assert result.exit_code == status
     assert says in result.stderr
     assert result.stdout == ""
+
+
+def test_diagram_marks_failures(tmp_path):
+    """The whole fabric is drawn, what failed is marked; a name that is not there writes nothing."""
+    out = tmp_path / "cut.svg"
+    result = CliRunner().invoke(
+        cli, ["diagram", "metro-star-3site", "--fail", "span:hub/west/path-2", "-o", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "failed: span:hub/west/path-2" in out.read_text()
+    other = tmp_path / "other.svg"
+    result = CliRunner().invoke(
+        cli, ["diagram", "metro-star-3site", "--fail", "span:hub/west/path-9", "-o", str(other)]
+    )
+    assert result.exit_code == 1
+    assert "this span has no fibre path path-9" in result.stderr
+    assert "it has path-1, path-2" in result.stderr
+    assert not other.exists()
+
+
+def test_check_takes_failures():
+    """What is cut off is a warning, so the exit status is 0; a seed decides what random failures take."""
+    result = CliRunner().invoke(
+        cli, ["check", "fat-tree-k8", "--fail", "switch:leaf-0-0", "--format", "json"]
+    )
+    assert result.exit_code == 0, result.output
+    faults = json.loads(result.stdout)["faults"]
+    assert {fault["code"] for fault in faults} == {"NP105"}
+    assert all(fault["severity"] == "warning" for fault in faults)
+
+
+def test_failures_of_a_metro_star_are_per_path():
+    result = CliRunner().invoke(
+        cli, ["failures", "metro-star-3site", "--only", "span,whole_span", "--format", "json"]
+    )
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["classes"]
+    cuts = {row["failure"]: row["length_km"] for row in rows if row["kind"] == "span"}
+    assert cuts == {
+        "span:hub/east/path-1": 14.0,
+        "span:hub/east/path-2": 23.0,
+        "span:hub/west/path-1": 17.0,
+        "span:hub/west/path-2": 31.0,
+    }

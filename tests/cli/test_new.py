@@ -31,6 +31,13 @@ CASES = [
     ("fat-tree", {"gpus": 2, "radix": 8}),
     ("metro", {"hosts": 64, "nic": "800G"}),
     ("metro", {"hosts": 3, "gpus": 2}),
+    ("dragonfly", {"hosts": 20, "gpus": 4, "nic": "200G", "radix": 16}),
+    ("dragonfly-plus", {"hosts": 9, "gpus": 1, "radix": 8}),
+    ("slim-fly", {"hosts": 40, "gpus": 4, "radix": 32}),
+    ("torus", {"hosts": 30, "gpus": 4, "radix": 16}),
+    ("torus", {"dims": [4, 2]}),
+    ("hyperx", {"hosts": 10, "gpus": 2}),
+    ("hyperx", {"dims": [6], "gpus": 1}),
     ("custom", {"hosts": 5, "gpus": 2, "radix": 48}),
     ("custom", {"hosts": 1}),
 ]
@@ -129,7 +136,11 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path):
     ("arguments", "words"),
     [
         (["rail-optimised"], ["Did you mean 'rail-optimized'?"]),
-        (["torus"], ["'torus' is not one of leaf-spine"]),
+        (["torrus"], ["'torrus' is not one of leaf-spine", "Did you mean 'torus'?"]),
+        (["dragonfly", "--tiers", "2"], ["dragonfly has no --tiers", "direct network"]),
+        (["dragonfly", "--dims", "4x4"], ["dragonfly has no --dims", "torus and hyperx"]),
+        (["torus", "--dims", "4x1"], ["'4x1'", "8x8x4"]),
+        (["hyperx", "--dims", "a"], ["'a'", "8x8x4"]),
         (["fat-tree", "--hosts", "4"], ["fat-tree has no --hosts", "--radix"]),
         (["leaf-spine", "--tiers", "3"], ["leaf-spine has no --tiers", "clos"]),
         (["metro", "--tiers", "3"], ["metro has no --tiers"]),
@@ -159,6 +170,9 @@ def test_a_wrong_call_is_a_usage_error(arguments, words):
         (["leaf-spine", "--radix", "4"], ["no host fits"]),
         (["clos", "--hosts", "4"], ["one pod"]),
         (["metro", "--hosts", "20000"], ["leaves"]),
+        (["dragonfly", "--radix", "8"], ["no host fits", "spread"]),
+        (["torus", "--radix", "8"], ["8 endpoints + 6", "radix is 8"]),
+        (["torus", "--dims", "2x2", "--hosts", "5"], ["the routers hold 4"]),
     ],
 )
 def test_an_infeasible_fabric_is_refused_and_nothing_is_written(tmp_path, arguments, words):

@@ -8,14 +8,32 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
+from netplan.routing.ib_static import is_direct
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.fabric import Fabric
     from netplan.routing import FlowTable, Routes
 
+#: Schemes that go by an intermediate, always or where it pays.
+WITH_DETOURS = ("valiant", "ugal")
+
 #: Rounding of sums of shares.
 _EXACT = 1e-9
+
+
+def takes_shortest(fabric: Fabric, scheme: str) -> bool:
+    """Whether a scheme lays shortest paths only.
+
+    Up/down rules may forbid them where switches of one tier are joined; a detour is none; a
+    dragonfly's minimal path (local, global, local) may be longer than two global hops.
+    """
+    if scheme == "ib-static":
+        return fabric.structure is not None or is_direct(fabric)
+    if scheme == "minimal":
+        return fabric.direct is None or fabric.kind != "dragonfly"
+    return scheme not in WITH_DETOURS
 
 
 def check_routes(fabric: Fabric, flows: FlowTable, routes: Routes, *, are_shortest: bool = True) -> None:

@@ -11,7 +11,7 @@ from netplan.fabric.checks import check_fabric
 from netplan.fabric.failures import apply_failures
 from netplan.routing import SCHEMES, FlowTable, RoutingOptions, route_flows
 from tests.contracts.making import make_demand
-from tests.contracts.routes import check_routes
+from tests.contracts.routes import check_routes, takes_shortest
 from tests.contracts.test_patterns import PLACEMENTS, SAMPLES, check
 from tests.fabrics import NAMED
 from tests.strategies import fabrics
@@ -63,4 +63,6 @@ def test_anything_may_fail(fabric, failures, scheme, seed):
     except RoutingError:
         assert scheme == "ib-static", "only up/down may find no legal path between endpoints that are joined"
         return
-    check_routes(damaged, flows, routes)
+    check_routes(
+        damaged, flows, routes, are_shortest=scheme == "ib-static" or takes_shortest(damaged, scheme)
+    )

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netplan.routing import SCHEMES, RoutingOptions, route_flows
+from netplan.routing.walked import without_structure
 from netplan.topology import FAMILIES
 from tests.contracts.making import make_fabric, make_flows
-from tests.contracts.routes import check_routes, meeting_pairs
+from tests.contracts.routes import check_routes, meeting_pairs, takes_shortest
+from tests.direct import DIRECT, direct_fabric
 from tests.fabrics import NAMED, fat_tree_k4
 from tests.strategies import SPECS, fabrics
 
@@ -33,8 +35,7 @@ def check(fabric, scheme, *, seed=0, qps=1, polarized=False):
     flows = make_flows(src, dst, channel=np.arange(len(src)) % 3, qps=qps)
     routes = route_flows(fabric, flows, scheme, RoutingOptions(seed=seed, polarized=polarized))
     assert routes.scheme == scheme
-    # Up/down rules may forbid the shortest way where switches of one tier are joined.
-    check_routes(fabric, flows, routes, are_shortest=scheme != "ib-static" or fabric.structure is not None)
+    check_routes(fabric, flows, routes, are_shortest=takes_shortest(fabric, scheme))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES.names())
@@ -50,6 +51,15 @@ def test_named_fabrics(name, scheme):
 def test_irregular_trees(name, scheme):
     """The contract where pods, leaves or bundles are uneven."""
     check(make_fabric(RAGGED[name]), scheme, qps=2)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.names())
+@pytest.mark.parametrize("name", DIRECT)
+def test_direct_networks(name, scheme):
+    """The contract on every direct family, by arithmetic and walked as a damaged network is."""
+    fabric = direct_fabric(name)
+    check(fabric, scheme, qps=2)
+    check(without_structure(fabric), scheme, seed=3)
 
 
 def test_every_family_is_drawn():

@@ -27,7 +27,9 @@ __all__ = [
 ]
 
 
-def render_diagram(fabric: Fabric, suffix_or_format: str, *, collapse: str = "auto") -> bytes:
+def render_diagram(
+    fabric: Fabric, suffix_or_format: str, *, collapse: str = "auto", damaged: Fabric | None = None
+) -> bytes:
     """Draw a fabric as the bytes of a file.
 
     Parameters
@@ -38,6 +40,8 @@ def render_diagram(fabric: Fabric, suffix_or_format: str, *, collapse: str = "au
         Name of a renderer, or the suffix of its files: ``svg`` or ``.svg``.
     collapse
         How much is drawn as one box, as in `draw_fabric`.
+    damaged
+        The fabric after failures: what it has lost is marked, as in `draw_fabric`.
 
     Returns
     -------
@@ -51,4 +55,4 @@ def render_diagram(fabric: Fabric, suffix_or_format: str, *, collapse: str = "au
         fabric is too large to be drawn node by node.
     """
     chosen = find_renderer(suffix_or_format)  # before the work of drawing
-    return chosen.render(draw_fabric(fabric, collapse=collapse))
+    return chosen.render(draw_fabric(fabric, collapse=collapse, damaged=damaged))

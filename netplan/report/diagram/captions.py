@@ -28,6 +28,7 @@ from netplan.units import format_count
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.report.diagram.cells import Grouping
+    from netplan.report.diagram.failed import Failed
 
 MARGIN = 28.0
 
@@ -59,6 +60,12 @@ def write_title(fabric: Fabric, width: float) -> Iterator[Text]:
     yield Text(MARGIN, MARGIN + _TITLE, shown, _TITLE, palette.INK, bold=True)
     shown = shorten(facts, room, _FACTS)
     yield Text(MARGIN, MARGIN + _TITLE + 1.7 * _FACTS, shown, _FACTS, palette.FAINT)
+
+
+def write_failed(failed: Failed, width: float) -> Iterator[Text]:
+    """Yield, below the title, what failed."""
+    shown = shorten(failed.in_words(), width - 2 * MARGIN, LABEL)
+    yield Text(MARGIN, MARGIN + _TITLE + 3.2 * _FACTS, shown, LABEL, palette.FAILED)
 
 
 def write_gutter(
@@ -201,5 +208,13 @@ def _shape_samples(boxes: list[Box], lines: list[Line]) -> Iterator[_Sample]:
         yield "line", "", palette.LINE, "parallel cables, thicker: more"
     elif local:
         yield "line", "", palette.LINE, "cable"
-    if len(local) < len(lines):
+    if any(line.kind == "inter_site" and not line.failed for line in lines):
         yield "line", "", palette.SITE_LINK, "links between sites"
+    if any(box.failed == box.count for box in boxes):
+        yield "box", palette.face(palette.FAILED), palette.FAILED, "failed or cut off"
+    if any(0 < box.failed < box.count for box in boxes):
+        yield "stack", palette.face(grey), palette.FAILED, "some failed"
+    if any(line.failed == line.count for line in lines):
+        yield "dashed", "", palette.FAILED, "failed cables"
+    if any(0 < line.failed < line.count for line in lines):
+        yield "line", "", palette.FAILED, "some cables failed"

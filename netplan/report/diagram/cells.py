@@ -8,7 +8,7 @@ columns than can be read, the first two and the last stay and the rest become on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -129,6 +129,10 @@ class Grouping:
     cells: tuple[Cell, ...]
     """Ordered by panel, tier, column and first node."""
     bundles: tuple[Bundle, ...]
+    cell_of: NDArray[np.int64] = field(compare=False, repr=False)
+    """(n_nodes,) cell of each node."""
+    bundle_of: NDArray[np.int64] = field(compare=False, repr=False)
+    """(n_cables,) bundle of each cable."""
 
     def in_rail(self, cell: Cell) -> bool:
         """Whether a cell stands in a column that is a rail's."""
@@ -156,10 +160,13 @@ def group_fabric(fabric: Fabric, grain: Grain) -> Grouping:
     _put_hosts_in_columns(fabric, panel, column)
     mask_low, mask_high = _joined_columns(fabric, column)
     cell = _cells(fabric, grain, panel, column, (mask_low, mask_high))
+    bundles, bundle_of = bundle_cables(fabric, cell)
     return Grouping(
         panels=tuple(Panel(sites, tuple(columns[number])) for number, sites in enumerate(panel_sites)),
         cells=_describe(fabric, cell, panel, column, (mask_low, mask_high)),
-        bundles=_bundles(fabric, cell),
+        bundles=bundles,
+        cell_of=cell,
+        bundle_of=bundle_of,
     )
 
 
@@ -445,25 +452,29 @@ def _values_by_cell(cell: NDArray[np.int64], values: NDArray[np.int16], n: int) 
     return [tuple(found) for found in result]
 
 
-def _bundles(fabric: Fabric, cell: NDArray[np.int64]) -> tuple[Bundle, ...]:
-    """Return the cables between cells, counted."""
+def bundle_cables(
+    fabric: Fabric, cell: NDArray[np.int64], cables: NDArray[np.int64] | None = None
+) -> tuple[tuple[Bundle, ...], NDArray[np.int64]]:
+    """Return cables (all, or those chosen) between cells, counted, and the bundle of each."""
     links = fabric.links
-    src, dst = links.src[0::2], links.dst[0::2]
-    kind = links.kind[0::2].astype(np.int64)
+    rows = 2 * (np.arange(links.n_cables) if cables is None else cables)
+    src, dst = links.src[rows], links.dst[rows]
+    kind = links.kind[rows].astype(np.int64)
     low, high = cell[src], cell[dst]
     # Metro switches face each other: whichever end the file named first, it is one line.
     level = fabric.nodes.tier[src] >= fabric.nodes.tier[dst]
     turned = level & (low > high)
     low, high = np.where(turned, high, low), np.where(turned, low, high)
-    rates, rate = np.unique(links.capacity[0::2], return_inverse=True)
-    far = np.where(kind == _INTER_SITE, links.length[0::2], 0.0)
+    rates, rate = np.unique(links.capacity[rows], return_inverse=True)
+    far = np.where(kind == _INTER_SITE, links.length[rows], 0.0)
     lengths, length = np.unique(far, return_inverse=True)
     n = int(cell.max()) + 1
     shape = (n, n, len(LINK_KINDS), len(rates), len(lengths))
     key = np.ravel_multi_index((low, high, kind, rate, length), shape)
-    found, counts = np.unique(key, return_counts=True)
+    found, place, counts = np.unique(key, return_inverse=True, return_counts=True)
     ends = (column.tolist() for column in np.unravel_index(found, shape))
-    return tuple(
+    bundles = tuple(
         Bundle(a, b, LINK_KINDS[k], float(rates[r]), count, float(lengths[m]))
         for a, b, k, r, m, count in zip(*ends, counts.tolist(), strict=True)
     )
+    return bundles, place.reshape(-1).astype(np.int64)

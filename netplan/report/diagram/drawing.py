@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 
 from netplan.fabric import TIER_NAMES
 from netplan.report.diagram import palette
-from netplan.report.diagram.captions import GUTTER, HEAD, MARGIN, write_gutter, write_legend, write_title
+from netplan.report.diagram.captions import (
+    GUTTER,
+    HEAD,
+    MARGIN,
+    write_failed,
+    write_gutter,
+    write_legend,
+    write_title,
+)
 from netplan.report.diagram.cells import HOST, Bundle, Cell, Grouping
+from netplan.report.diagram.failed import mark_boxes, mark_lines
 from netplan.report.diagram.place import (
     BOX_HEIGHT,
     COLUMN_PADDING,
@@ -62,6 +71,7 @@ from netplan.units import format_count, format_length
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
+    from netplan.report.diagram.failed import Failed
 
 _SITE_TITLE = 13.0
 
@@ -71,6 +81,10 @@ _SLANTING_GAP = (104.0, 190.0)
 
 #: Least room between two sites.
 _SITE_GAP = 44.0
+
+#: Room between lines that face each other, for a text on each; more lines than these share two texts.
+_PATH_STEP = 15.0
+_LABELLED_PATHS = 3
 
 #: Height of a line of a title that stands in its area, above the boxes.
 _TITLE_LINE = 14.0
@@ -88,10 +102,13 @@ class Drawing:
         What is drawn.
     grouping
         How finely.
+    failed
+        What is to be marked as failed.
     """
 
-    def __init__(self, fabric: Fabric, grouping: Grouping) -> None:
+    def __init__(self, fabric: Fabric, grouping: Grouping, failed: Failed | None = None) -> None:
         self.fabric = fabric
+        self.failed = failed
         self.grouping = grouping
         self.cells = grouping.cells
         self.bundles = grouping.bundles
@@ -124,6 +141,10 @@ class Drawing:
         areas = [*sites, *columns]
         lines = self._lines(areas)
         boxes = self._boxes()
+        if self.failed is not None:
+            lines = mark_lines(lines, self.grouping, self.failed)
+            boxes = mark_boxes(boxes, self.grouping, self.failed)
+            self.texts += write_failed(self.failed, self.width)
         labelled = {self._gap(b) for b, line in zip(self.bundles, lines, strict=True) if line.label}
         self.texts += write_gutter(self.fabric, self.grouping, self.traits, self.row_y, labelled)
         self.texts += write_title(self.fabric, self.width)
@@ -154,9 +175,12 @@ class Drawing:
     def _gap_after(self, number: int) -> float:
         """Return the room between a panel and the next."""
         wanted = _SITE_GAP
+        between: dict[tuple[int, int], list[Bundle]] = {}
         for bundle in self.bundles:
             if {self.cells[bundle.low].panel, self.cells[bundle.high].panel} == {number, number + 1}:
-                wanted = max(wanted, *(text_width(text, LABEL) + 14 for text in _span_texts(bundle)))
+                between.setdefault((bundle.low, bundle.high), []).append(bundle)
+        for bundles in between.values():
+            wanted = max(wanted, *(text_width(text, LABEL) + 14 for text in _facing_texts(bundles)))
         return wanted
 
     def _find_facing(self) -> set[int]:
@@ -385,7 +409,7 @@ class Drawing:
             if bundle.low == bundle.high:
                 ways[i] = ()
             elif i in self.facing:
-                ways[i] = self._across(bundle, low, high, shifts[i])
+                ways[i] = self._across(bundle, low, high, self._facing_shift(i))
             elif i not in ways:
                 ways[i] = self._straight(bundle, low, high, shifts[i])
         labels = self._write_labels(ways, areas)
@@ -445,14 +469,8 @@ class Drawing:
             width = text_width(placed.text, placed.size, bold=placed.bold)
             left = placed.x - (width / 2 if placed.anchor == "middle" else 0.0)
             occupied.append(Rect(left, placed.y - placed.size, width, 1.3 * placed.size))
-        for i in sorted(self.facing):
-            (x0, y), (x1, _) = sorted(ways[i])
-            texts = _span_texts(self.bundles[i])
-            # Between the edges of the sites; a pile's last card is not the edge.
-            middle = (x0 + x1 - 2 * STACK_OFFSET) / 2
-            for text, dy in zip(texts, (-7.0, 16.0), strict=False):
-                self.texts.append(Text(middle, y + dy, text, LABEL, palette.SITE_LINK, anchor="middle"))
-            written[i] = " · ".join(texts)
+        for members in self._facing_groups():
+            self._label_facing(members, ways, written)
         self._label_lanes(ways, occupied, written)
         gaps: dict[tuple[int, int], list[int]] = {}
         for i, bundle in enumerate(self.bundles):
@@ -461,6 +479,41 @@ class Drawing:
         for members in gaps.values():
             self._label_gap({i: ways[i] for i in members}, areas, occupied, written)
         return written
+
+    def _facing_groups(self) -> list[list[int]]:
+        """Return the facing bundles, those between the same two boxes together."""
+        groups: dict[tuple[int, int], list[int]] = {}
+        for i in sorted(self.facing):
+            groups.setdefault((self.bundles[i].low, self.bundles[i].high), []).append(i)
+        return list(groups.values())
+
+    def _facing_shift(self, number: int) -> float:
+        """Return how far a facing line stands from the middle of its boxes."""
+        members = next(group for group in self._facing_groups() if number in group)
+        step = min(_PATH_STEP, (BOX_HEIGHT - _PATH_STEP) / max(len(members) - 1, 1))
+        return (members.index(number) - (len(members) - 1) / 2) * step
+
+    def _label_facing(
+        self, members: list[int], ways: dict[int, tuple[Point, ...]], written: dict[int, str]
+    ) -> None:
+        """Write on the lines between two boxes that face each other, or on all of them together."""
+        (x0, y), (x1, _) = sorted(ways[members[0]])
+        last = ways[members[-1]][0][1]
+        bundles = [self.bundles[i] for i in members]
+        texts = _facing_texts(bundles)
+        # Between the edges of the sites; a pile's last card is not the edge.
+        middle = (x0 + x1 - 2 * STACK_OFFSET) / 2
+        heights = (
+            [ways[i][0][1] - 4 for i in members]
+            if 1 < len(members) <= _LABELLED_PATHS
+            else [y - 7, last + 16]
+        )
+        for text, height in zip(texts, heights, strict=False):
+            self.texts.append(Text(middle, height, text, LABEL, palette.SITE_LINK, anchor="middle"))
+        if 1 < len(members) <= _LABELLED_PATHS:
+            written.update(zip(members, texts, strict=True))
+        else:
+            written[members[0]] = " · ".join(texts)
 
     def _label_lanes(
         self, ways: dict[int, tuple[Point, ...]], occupied: list[Rect], written: dict[int, str]
@@ -527,6 +580,20 @@ def _span_texts(bundle: Bundle) -> list[str]:
     """Return what is written on a link between sites: its length and how many there are."""
     cables = cables_of(bundle.count, bundle.rate)
     return [format_length(bundle.length), cables] if bundle.length else [cables]
+
+
+def _facing_texts(bundles: list[Bundle]) -> list[str]:
+    """Return what is written on parallel links between two sites: one text each, or all in two texts."""
+    if len(bundles) == 1:
+        return _span_texts(bundles[0])
+    if len(bundles) <= _LABELLED_PATHS:
+        return [" · ".join(_span_texts(bundle)) for bundle in bundles]
+    lengths = [bundle.length for bundle in bundles]
+    total = sum(bundle.count for bundle in bundles)
+    return [
+        f"{len(bundles)} paths, {format_length(min(lengths))} to {format_length(max(lengths))}",
+        cables_of(total, bundles[0].rate),
+    ]
 
 
 def _moved(panel: PlacedPanel, by: float) -> PlacedPanel:

@@ -10,6 +10,8 @@
     The leaves of each rail of a pod; where pods are by rail, all pods of a rail.
 ``auto``
     As little as keeps the picture readable (`MOST_BOXES`, `MOST_LINES`, `WIDEST`).
+
+Direct networks (dragonfly, torus, ...) have no rows of tiers: `netplan.report.diagram.direct` draws them.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from netplan.report.diagram.cells import (
     count_blocks,
     group_fabric,
 )
+from netplan.report.diagram.direct import draw_direct
 from netplan.report.diagram.drawing import Drawing
+from netplan.report.diagram.failed import Failed
 from netplan.units import format_count
 
 if TYPE_CHECKING:
@@ -49,7 +53,7 @@ MOST_NODES = 2000
 _EVERYTHING = 10**9
 
 
-def draw_fabric(fabric: Fabric, *, collapse: str = "auto") -> Scene:
+def draw_fabric(fabric: Fabric, *, collapse: str = "auto", damaged: Fabric | None = None) -> Scene:
     """Lay out a fabric as a picture.
 
     Parameters
@@ -58,6 +62,8 @@ def draw_fabric(fabric: Fabric, *, collapse: str = "auto") -> Scene:
         Any fabric.
     collapse
         ``auto``, ``none``, ``pod`` or ``rail`` (see the module).
+    damaged
+        The fabric after failures: what it has lost is marked.
 
     Returns
     -------
@@ -74,16 +80,19 @@ def draw_fabric(fabric: Fabric, *, collapse: str = "auto") -> Scene:
             f"collapse = {collapse!r} is not one of {', '.join(COLLAPSES)}",
             hint=did_you_mean(collapse, COLLAPSES),
         )
-    if collapse == "auto":
-        return _draw_readable(fabric)
+    failed = None if damaged is None or damaged.damage is None else Failed.of(fabric, damaged)
+    if collapse == "auto" and fabric.direct is None:
+        return _draw_readable(fabric, failed)
     if collapse == "none" and fabric.n_nodes > MOST_NODES:
         raise OutputError(
             f"{fabric.name}: collapse = 'none' draws all {format_count(fabric.n_nodes)} nodes; "
             f"it does so up to {format_count(MOST_NODES)}",
             hint="use auto, pod or rail",
         )
+    if fabric.direct is not None:
+        return draw_direct(fabric, collapse, failed)
     grain = _chosen_grain(fabric, collapse)
-    return Drawing(fabric, group_fabric(fabric, grain)).scene()
+    return Drawing(fabric, group_fabric(fabric, grain), failed).scene()
 
 
 def _chosen_grain(fabric: Fabric, collapse: str) -> Grain:
@@ -97,17 +106,17 @@ def _chosen_grain(fabric: Fabric, collapse: str) -> Grain:
     return Grain(pods.word, "column", "rail", "column", "column", most_columns=4)
 
 
-def _draw_readable(fabric: Fabric) -> Scene:
+def _draw_readable(fabric: Fabric, failed: Failed | None) -> Scene:
     """Draw as finely as is readable."""
     *finer, coarsest = _grains(fabric)
     for grain in finer:
         grouping = group_fabric(fabric, grain)
         if len(grouping.cells) > MOST_BOXES or len(grouping.bundles) > MOST_LINES:
             continue
-        scene = Drawing(fabric, grouping).scene()
+        scene = Drawing(fabric, grouping, failed).scene()
         if scene.width <= WIDEST:
             return scene
-    return Drawing(fabric, group_fabric(fabric, coarsest)).scene()
+    return Drawing(fabric, group_fabric(fabric, coarsest), failed).scene()
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,8 @@ class Box:
     """Stands for things left out of the picture: drawn with a dashed edge."""
     stripes: tuple[str, ...] = ()
     """Colours of a narrow band at the lower edge: the rails in a stack of several."""
+    failed: int = 0
+    """How many of them failed or are cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class Line:
     """What is written on the line, as `Scene.texts` has it; empty when there was no room."""
     title: str
     """Full text for a tooltip."""
+    failed: int = 0
+    """How many of the cables failed or lost an end."""
 
 
 @dataclass(frozen=True, slots=True)

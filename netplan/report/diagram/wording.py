@@ -193,6 +193,8 @@ def panel_titles(fabric: Fabric, panel: Panel, hosts: int, gpus: int) -> list[st
     name = fabric.site_names[panel.sites[0]]
     if len(panel.sites) > 1:
         name = f"… {len(panel.sites)} more sites"
+    if not hosts:
+        return [f"{name} · switches only", name]
     return [f"{name} · {count_of(hosts, HOST)}, {size}", f"{name} · {size}", name]
 
 

@@ -11,6 +11,7 @@ from netplan.catalog.rules import (
     check_link,
     check_plug,
     check_protocol,
+    check_shared,
     check_twin,
 )
 from netplan.cli.explain import all_entries, find_entries
@@ -68,7 +69,9 @@ def test_xdr_takes_no_passive_copper():
         ("mms4x00-nm", 50e9, 500.0, []),
         ("400g-fr4-qsfpdd", 50e9, 30e3, ["PL107"]),
         ("400g-er4", 50e9, 30e3, []),
-        ("400g-zr", 50e9, 80e3, []),
+        ("400g-zr", 50e9, 40e3, []),
+        ("400g-zr", 50e9, 41e3, ["PL107"]),
+        ("400g-zr-amplified", 50e9, 120e3, []),
         ("mma4z00-ns", 100e9, 10.0, ["PL108"]),
         ("dac-2x400g-osfp", 25e9, 3.0, ["PL108", "PL107"]),
     ],
@@ -101,8 +104,15 @@ def test_infiniband_and_ethernet_do_not_link_up():
     assert codes(check_protocol(ib, ib)) == []
 
 
+def test_only_dwdm_modules_share_a_fibre_pair():
+    assert codes(check_shared(PARTS.optics["400g-zr-amplified"])) == []
+    assert codes(check_shared(PARTS.optics["800g-zr"])) == []
+    assert codes(check_shared(PARTS.optics["400g-lr4"])) == ["PL112"]
+    assert codes(check_shared(PARTS.cables["dac-2x400g-osfp"])) == ["PL112"]
+
+
 def test_every_rule_says_what_and_who():
-    assert len(RULES) == 11
+    assert len(RULES) == 12
     for code, rule in RULES.items():
         assert rule.code == code
         assert len(rule.title) > 20

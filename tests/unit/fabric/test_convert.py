@@ -242,7 +242,7 @@ BROKEN: list[tuple[tuple[str | int, ...], object, str]] = [
     (("hosts", "scale_up_rate"), [-1, 1, 1, 1], "hosts.scale_up_rate has -1.0: at least 0 is accepted"),
     (("cables", "lower"), [0, 1, 2, 9], "cables.lower[3] = 9 is not one of the 5 nodes"),
     (("cables", "upper"), [4, -4, 4, 4], "cables.upper[1] = -4 is not one of the 5 nodes"),
-    (("cables", "kind"), [0, 0, 0, 6], "cables.kind[3] = 6 is not one of the 6 kinds of cable"),
+    (("cables", "kind"), [0, 0, 0, 8], "cables.kind[3] = 8 is not one of the 8 kinds of cable"),
     (("cables", "length"), [3, 3, 3, -3], "cables.length has -3.0: at least 0 is accepted"),
     (("links",), {"capacity": [1.0], "delay": [1.0]}, "links has 1 rows; 4 cables have 8"),
     (("links", "delay"), [-1.0] * 8, "links.delay has -1.0: at least 0 is accepted"),

@@ -22,6 +22,8 @@ from tests.fabrics import (
     dumbbell,
     fat_tree_k4,
     lab_two_leaves,
+    metro_diverse,
+    metro_star,
     metro_two_sites,
     rail_2x8,
     three_campuses,
@@ -124,6 +126,7 @@ def test_a_leaf_without_uplinks_is_cut_off():
         ("random:cable:3", 3),
         ("random:cable:12.5%", 6),
         ("random:leaf_spine:1", 1),
+        ("random:site:1", None),
         ("tier:core:2", 8),
         ("random:core:2", 8),
         ("random:host:1", 1),
@@ -179,6 +182,11 @@ def test_parallel_cables():
         ("span:east", "does not name two sites"),
         ("span:east/west", "no site 'east'"),
         ("span:site/site", "no span joins"),
+        ("span:site/site/path-1", "no span joins"),
+        ("span:site/site/path-0", "paths are called path-1, path-2"),
+        ("span:a/b/c/d", "does not name two sites"),
+        ("random:fibre_path:1", "there are 0 fibre paths, not 1"),
+        ("random:site:2", "there are 1 sites, not 2"),
         ("tier:spine", "does not say how many"),
         ("tier:spine:0", "neither a number from 1 nor a percentage"),
         ("tier:spine:9", "there are 8 nodes of tier spine, not 9"),
@@ -206,6 +214,51 @@ def test_span_messages():
         apply_failures(three_campuses(), ["span:a/c"])
     with pytest.raises(FabricError, match="there are 2 links in this span, not 3"):
         apply_failures(three_campuses(), ["span:a/b:3"])
+
+
+def test_a_cut_takes_the_links_of_its_path_and_no_other():
+    """Paths of 12, 12 and 8 links; with a number the first so many of it; whichever site comes first."""
+    fabric = metro_diverse()
+    for text, path, links in (
+        ("span:north/south/path-1", 0, 12),
+        ("span:south/north/path-3", 2, 8),
+        ("span:north/south/path-2:5", 1, 5),
+    ):
+        gone = damage_of(apply_failures(fabric, [text])).failed_cables
+        assert len(gone) == links
+        assert set(fabric.links.path[2 * gone].tolist()) == {path}
+    whole = damage_of(apply_failures(fabric, ["span:north/south"])).failed_cables
+    assert len(whole) == 32
+
+
+def test_fibre_path_messages():
+    """A path that is not there, more links than it has, one that is cut already, and spans without paths."""
+    with pytest.raises(FabricError, match=r"no fibre path path-4.*") as refusal:
+        apply_failures(metro_diverse(), ["span:north/south/path-4"])
+    assert refusal.value.hint == "it has path-1, path-2, path-3"
+    with pytest.raises(FabricError, match="there are 8 links on this fibre path, not 9"):
+        apply_failures(metro_diverse(), ["span:north/south/path-3:9"])
+    cut = apply_failures(metro_diverse(), ["span:north/south/path-3"])
+    with pytest.raises(FabricError, match="no link is left on this fibre path"):
+        apply_failures(cut, ["span:north/south/path-3"])
+    with pytest.raises(FabricError, match="no fibre path path-1") as refusal:
+        apply_failures(three_campuses(), ["span:a/b/path-1"])
+    assert refusal.value.hint == "fail the whole span, or some of its links"
+    with pytest.raises(FabricError, match="no span joins these sites") as refusal:
+        apply_failures(metro_star(), ["span:east/west"])
+    assert refusal.value.hint == "spans: hub/east, hub/west"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_paths_and_sites_fail_whole(seed):
+    """Two of three paths: what is left is one path, complete; a site: all of its nodes."""
+    fabric = metro_diverse()
+    paths = apply_failures(fabric, ["random:fibre_path:2"], seed)
+    (left,) = set(paths.links.path[paths.links.path >= 0].tolist())
+    assert (paths.links.path == left).sum() == (fabric.links.path == left).sum()
+    site = damage_of(apply_failures(fabric, ["random:site:1"], seed)).nodes
+    assert len(set(fabric.nodes.site[site].tolist())) == 1
+    assert len(site) == fabric.n_nodes // 2
 
 
 def test_a_nic_of_two_ports():

@@ -43,7 +43,8 @@ def test_keys_of_show_are_a_contract() -> None:
     wanted = {"name", "kind", "hosts", "gpus", "endpoints", "switches", "cables", "oversubscription"}
     assert wanted | {"bisection_fraction", "max_hops"} <= set(measured)
     assert set(measured["switches"]) == {"leaf", "spine", "core", "metro", "total"}
-    kinds = {"host_leaf", "leaf_spine", "spine_core", "site_metro", "inter_site", "other", "total"}
+    kinds = {"host_leaf", "leaf_spine", "spine_core", "site_metro", "inter_site", "other"}
+    kinds |= {"local", "global", "total"}
     assert set(measured["cables"]) == kinds
     assert json.loads(json.dumps(measured, allow_nan=False))["sites"]["names"] == ["north", "south"]
 

@@ -151,6 +151,68 @@ def test_spans_of_30_km_take_er_or_zr_and_refuse_fr():
             bill_of(fabric, optics={"inter_site": short})
 
 
+def test_wavelengths_share_fibre_pairs_between_line_terminals():
+    """By hand: 32 links a path over 64 wavelengths are one pair a path, a line terminal at each end.
+
+    Four paths: 4 pairs, 8 terminals; 128 links with a coherent module at each end.
+    """
+    fabric = api.load_fabric("metro-star-3site")
+    made = bill_of(fabric)
+    assert quantities(made, "transceiver")["400g-zr-amplified", "inter_site, switch side"] == 2 * 128
+    fibre = {line.use: (line.quantity, line.length) for line in made.lines if "path" in line.use}
+    assert fibre == {
+        "inter_site hub/east/path-1": (1, 14e3),
+        "inter_site hub/east/path-2": (1, 23e3),
+        "inter_site hub/west/path-1": (1, 17e3),
+        "inter_site hub/west/path-2": (1, 31e3),
+    }
+    assert quantities(made, "line-terminal") == {
+        ("dwdm-64x75ghz", "inter_site, both ends of a fibre pair"): 8
+    }
+    assert made.totals.line_terminals == 8
+    assert "dwdm-64x75ghz" in made.totals.unknown["cost"]
+    assert "dwdm-64x75ghz" in made.totals.unknown["rack_units"]
+
+
+def test_grey_optics_take_a_fibre_pair_a_link_on_each_path():
+    fabric = api.load_fabric("metro-star-3site", overrides={"metro.wavelengths": "1"})
+    made = bill_of(fabric)
+    assert not quantities(made, "line-terminal")
+    assert made.totals.line_terminals == 0
+    assert {line.quantity for line in made.lines if line.use.startswith("inter_site hub/")} == {32}
+
+
+def test_more_wavelengths_than_any_terminal_has_are_unlisted():
+    fabric = api.load_fabric("metro-star-3site", overrides={"metro.wavelengths": "100"})
+    made = bill_of(fabric)
+    use = "inter_site, both ends of a fibre pair"
+    assert quantities(made, "unlisted")["unlisted-100x400G-line-terminal", use] == 8
+    assert made.totals.line_terminals == 8
+
+
+def test_shared_fibre_refuses_grey_optics():
+    fabric = api.load_fabric("metro-star-3site")
+    with pytest.raises(SpecError, match=r"PL112 400g-er4 has no DWDM channel of its own"):
+        bill_of(fabric, optics={"inter_site": "400g-er4"})
+
+
+def test_a_line_terminal_of_the_user_counts_its_price_power_and_height(tmp_path):
+    file = tmp_path / "parts.yaml"
+    figure = "source: a quote, date: 2026-01, confidence: vendor-claim"
+    file.write_text(
+        "line_terminals:\n- name: dwdm-64x75ghz\n  speed: 400G\n"
+        f"  channels: {{value: 64, {figure}}}\n  reach: {{value: 80 km, {figure}}}\n"
+        f"  price: {{low: 30000 USD, high: 50000 USD, {figure}}}\n"
+        f"  power_max: {{value: 200 W, {figure}}}\n  rack_units: {{value: 3, {figure}}}\n"
+    )
+    fabric = api.load_fabric("metro-star-3site")
+    plain, priced = api.bill_of_materials(fabric), api.bill_of_materials(fabric, parts=str(file))
+    assert priced.totals.cost.mid - plain.totals.cost.mid == pytest.approx(8 * 40000)
+    assert priced.totals.power_max - plain.totals.power_max == pytest.approx(8 * 200)
+    assert priced.totals.rack_units - plain.totals.rack_units == 8 * 3
+    assert "dwdm-64x75ghz" not in priced.totals.unknown["cost"]
+
+
 def test_a_port_that_no_datasheet_names_is_not_assumed():
     # A Q3400 has 144 ports of 800G; nobody says that it makes 288 of 400G. An SN5600 says that it has 128.
     text = "{name: wide, kind: leaf-spine, radix: 128, hosts: {count: 16, gpus: 8, nic_speed: 400G}}"

@@ -10,16 +10,36 @@ import pytest
 
 from netplan import api
 from netplan.errors import FabricError, ModelRangeError, TrafficError
+from netplan.fabric import LINK_KINDS, TIER_NAMES
 from netplan.planning import failures as module
-from netplan.planning.failures import RATES, Draws, element_classes, rates_with, study_failures
+from netplan.planning.failure_classes import element_classes
+from netplan.planning.failure_rates import RATES, rates_with
+from netplan.planning.failures import Draws, study_failures
 from netplan.spec.traffic import PermutationSpec, RingSpec
 from tests.contracts.making import damage_of, make_demand, make_fabric, run
-from tests.fabrics import fat_tree_k4, lab_two_leaves, metro_two_sites, rail_2x8, three_campuses
+from tests.fabrics import (
+    fat_tree_k4,
+    lab_two_leaves,
+    metro_diverse,
+    metro_star,
+    metro_two_sites,
+    rail_2x8,
+    three_campuses,
+    yaml_fabric,
+)
 
 CROSS_LEAF = PermutationSpec.model_validate(
     {"name": "cross", "kind": "permutation", "size": "1 MiB", "cross_leaf": True}
 )
 ALL_REDUCE = RingSpec.model_validate({"name": "ring", "kind": "all-reduce", "size": "1 GiB", "window": None})
+
+
+def dragonfly_tiny():
+    return yaml_fabric("{name: d, kind: dragonfly, radix: 7, hosts: {gpus: 1}}")
+
+
+def torus_tiny():
+    return yaml_fabric("{name: t, kind: torus, dims: [4, 4], hosts: {gpus: 1}}")
 
 
 def test_classes_of_a_regular_tree():
@@ -55,7 +75,20 @@ def test_classes_tell_unlike_elements_apart():
     assert kinds.count("site") == 3
 
 
-@pytest.mark.parametrize("make", [fat_tree_k4, lab_two_leaves, metro_two_sites, three_campuses, rail_2x8])
+@pytest.mark.parametrize(
+    "make",
+    [
+        fat_tree_k4,
+        lab_two_leaves,
+        metro_two_sites,
+        metro_star,
+        metro_diverse,
+        three_campuses,
+        rail_2x8,
+        dragonfly_tiny,
+        torus_tiny,
+    ],
+)
 def test_every_failure_can_be_applied(make):
     """What the classes name is what ``--fail`` takes."""
     fabric = make()
@@ -105,6 +138,78 @@ def test_minutes_by_hand():
     assert totals["lost_minutes_per_month"]["cross"] == pytest.approx(2.1)
     assert totals["unknown_rates"] == []
     assert rows["spine"].rate.confidence == "user"
+
+
+def test_cuts_take_a_path_each_at_its_own_length():
+    """Three paths of 10, 20 and 30 km with 12, 12 and 8 of 32 links; the whole span has no known rate.
+
+    By hand: 0.0227 % per km and month; 32 NICs on each side at 1:1, so with k links left of 32 all flows that
+    cross get k/32 under a shift by half (all of them cross).
+    """
+    fabric = metro_diverse()
+    shift = PermutationSpec.model_validate(
+        {"name": "shift", "kind": "permutation", "size": "1 MiB", "shift": 32}
+    )
+    study = study_failures(fabric, [shift], kinds=["span", "whole_span"])
+    rows = [row for row in study.classes if row.kind == "span"]
+    assert [row.failure for row in rows] == [f"span:north/south/path-{n}" for n in (1, 2, 3)]
+    assert [row.length_km for row in rows] == [10, 20, 30]
+    for row, links, km in zip(rows, (12, 12, 8), (10, 20, 30), strict=True):
+        assert row.left["shift"] == pytest.approx((32 - links) / 32, rel=1e-9)
+        assert row.failures_per_month == pytest.approx(0.0227 / 100 * km)
+        assert row.hosts_cut_off == 0
+    (whole,) = (row for row in study.classes if row.kind == "whole_span")
+    assert whole.failure == "span:north/south"
+    assert whole.hosts_cut_off == 32
+    assert whole.failures_per_month is None
+    assert study.totals()["unknown_rates"] == ["whole_span"]
+
+
+def test_spans_of_one_path_are_named_without_it():
+    found = [entry for entry in element_classes(metro_star()) if "span" in entry.kind]
+    assert [(entry.kind, entry.failures) for entry in found] == [
+        ("span", ("span:hub/east",)),
+        ("span", ("span:hub/west",)),
+    ]
+
+
+def test_rates_cover_every_kind_of_cable_and_tier():
+    assert {*LINK_KINDS, *TIER_NAMES[1:], "nic", "span", "whole_span", "site"} <= set(RATES)
+    for rate in RATES.values():
+        assert rate.confidence in ("published", "derived", "assumed", "unknown")
+        assert rate.source
+        assert (rate.percent_per_month is None) == (rate.confidence == "unknown")
+
+
+def test_derived_rates_by_hand():
+    """2 % in three months; 35 interruptions in 54 days over 16,384 + 16,384 + 16,384/7 cables."""
+    assert RATES["spine"].percent_per_month == pytest.approx(-100 * np.log(1 - 0.02) / 3, rel=0.01)
+    months = 54 / (365.25 / 12)
+    cables = 2 * 16384 + 16384 / 7
+    assert RATES["leaf_spine"].percent_per_month == pytest.approx(100 * 35 / cables / months, rel=0.01)
+    assert RATES["span"].percent_per_month == pytest.approx(100 * 4.4 / 1609.344 / 12, rel=0.01)
+
+
+@pytest.mark.parametrize("make", [dragonfly_tiny, torus_tiny])
+def test_direct_networks_have_classes_and_rates(make):
+    """Every router, every cable between routers and every NIC is an element with a rate."""
+    fabric = make()
+    study = study_failures(fabric)
+    found = {row.kind: 0 for row in study.classes}
+    for row in study.classes:
+        found[row.kind] += row.elements
+        assert row.failures_per_month is not None
+    assert found["leaf"] == fabric.n_switches
+    assert found["nic"] == fabric.n_endpoints
+    assert found.get("local", 0) + found.get("global", 0) == fabric.links.n_cables - fabric.n_endpoints
+
+
+def test_draws_of_several_sites_and_paths():
+    study = study_failures(metro_diverse(), kinds=["metro"], draws=Draws(("fibre_path:2", "site:1"), 6))
+    paths, sites = study.random
+    assert paths.hosts_cut_off == {"mean": 0, "worst": 0}
+    assert 0 < paths.left["permutation"]["worst"] < 1
+    assert sites.hosts_cut_off == {"mean": 32, "worst": 32}
 
 
 def test_a_span_fails_per_km_and_a_site_is_unknown():
@@ -176,21 +281,24 @@ def test_evict_leaves_hosts_out_that_lost_a_nic():
 def test_dual_tors_save_jobs_from_stopping():
     """One port to each of two ToRs: a cable or a ToR costs half of a NIC's rate, but stops no job.
 
-    By hand: 8 GPUs, so 16 rings of one port each; without one port there are 15. With single ToRs the same
-    cable leaves a NIC without port.
+    By hand: rings carry equal parts, so the collective waits for the NIC at half its rate; a job that starts
+    again without that port has 15 of its 16 rings. With single ToRs the same cable leaves a NIC without port.
     """
     dual = make_fabric(
         "kind: dual-tor\nradix: 16\nhosts: {count: 16, gpus: 8, nic_speed: 400G}\nleaf: {backup: 0}"
     )
     rows = {row.kind: row for row in study_failures(dual, [ALL_REDUCE]).classes}
     for kind in ("host_leaf", "leaf"):
-        assert rows[kind].left["ring"] == pytest.approx(15 / 16, rel=1e-9)
+        assert rows[kind].left["ring"] == pytest.approx(1 / 2, rel=1e-9)
         assert rows[kind].nics_cut_off == 0
         assert rows[kind].stops_per_month == 0
     assert rows["nic"].left["ring"] == pytest.approx(7 / 8, rel=1e-9)
     assert rows["nic"].stops_per_month == rows["nic"].failures_per_month
     evict = study_failures(dual, [ALL_REDUCE], kinds=["host_leaf"], on_dead="evict")
-    assert evict.classes[0].left["ring"] == pytest.approx(15 / 16, rel=1e-9)
+    assert evict.classes[0].left["ring"] == pytest.approx(1 / 2, rel=1e-9)
+    again = ALL_REDUCE.model_copy(update={"failover": "none"})
+    for row in study_failures(dual, [again], kinds=["host_leaf", "leaf"]).classes:
+        assert row.left["ring"] == pytest.approx(15 / 16, rel=1e-9)
     single = {row.kind: row for row in study_failures(rail_2x8(), [ALL_REDUCE]).classes}
     for kind in ("nic", "host_leaf", "leaf"):
         assert single[kind].left["ring"] == pytest.approx(7 / 8, rel=1e-9)

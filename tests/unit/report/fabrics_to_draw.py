@@ -39,8 +39,26 @@ metro: {{radix: 128, switches: 4, oversubscription: 8, layout: {layout}}}
 """
 
 
+def _paths(*lengths: int) -> str:
+    site = "kind: leaf-spine, radix: 16, hosts: {count: 16, gpus: 1}, spine: {radix: 32, count: 8}"
+    paths = ", ".join(f"{{length: {length} km}}" for length in lengths)
+    return f"""
+name: metro-paths-{len(lengths)}
+kind: metro
+sites:
+- {{name: hub}}
+- {{name: east, fabric: {{name: e, {site}}}}}
+- {{name: west, fabric: {{name: w, {site}}}}}
+spans: [{{a: hub, b: east, paths: [{paths}]}}, {{a: hub, b: west, length: 9 km}}]
+metro: {{radix: 64, switches: 2, wavelengths: 64}}
+"""
+
+
 TEXTS = {
     "lab": _LAB,
+    "metro-paths-2": _paths(14, 23),
+    "metro-paths-3": _paths(14, 23, 31),
+    "metro-paths-5": _paths(14, 23, 31, 40, 55),
     "one-leaf": "name: one-leaf\nkind: leaf-spine\nradix: 64\nhosts: {count: 4}",
     "rails-512": "name: rails-512\nkind: rail-optimized\nhosts: {count: 64}\nradix: 64",
     "rails-1024": "name: rails-1024\nkind: rail-optimized\nhosts: {count: 128}\nradix: 64",

@@ -18,8 +18,10 @@ from netplan.routing.ib_static import balanced_up_down_paths
 from netplan.routing.rail_pinned import pinned_paths
 from netplan.routing.routes import single_paths
 from netplan.routing.spray import sprayed_on_links, sprayed_on_trunks
+from netplan.routing.walked import without_structure
 from tests.contracts.making import make_demand, make_fabric, make_flows
 from tests.contracts.routes import check_routes, meeting_pairs
+from tests.direct import direct_fabric
 from tests.fabrics import NAMED, fat_tree_k4, one_leaf, rails_meeting_in_hosts
 from tests.strategies import TREES, fabrics
 
@@ -298,7 +300,19 @@ def test_routes_know_their_loads():
 
 
 @pytest.mark.parametrize(
-    "scheme", ["ecmp", "rail-pinned", "spray", "adaptive", "ib-adaptive", "ib-static", "ib-random"]
+    "scheme",
+    [
+        "ecmp",
+        "rail-pinned",
+        "spray",
+        "adaptive",
+        "minimal",
+        "valiant",
+        "ugal",
+        "ib-adaptive",
+        "ib-static",
+        "ib-random",
+    ],
 )
 def test_rails_that_do_not_meet(scheme):
     """Core domains that do not meet: NIC 0 of one host and NIC 1 of another have no path; the message says
@@ -314,7 +328,10 @@ def test_rails_that_do_not_meet(scheme):
     assert "PXN" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("scheme", ["ecmp", "rail-pinned", "spray", "adaptive", "ib-static", "ib-random"])
+@pytest.mark.parametrize(
+    "scheme",
+    ["ecmp", "rail-pinned", "spray", "adaptive", "minimal", "valiant", "ugal", "ib-static", "ib-random"],
+)
 def test_hosts_that_do_not_meet_on_a_walked_fabric(scheme):
     """The same words where paths are walked: a host joins two leaves and does not forward."""
     fabric = make_fabric(
@@ -351,3 +368,20 @@ def test_too_many_shares(monkeypatch):
         ModelRangeError, match=r"spraying between \d+ pairs of leaves takes [\d,]+ shares of links; at most 3"
     ):
         route_flows(fabric, make_flows(src, dst), "spray")
+
+
+def test_far_too_many_shares_are_estimated(monkeypatch):
+    """A table far above the limit is refused from a sample of its pairs.
+
+    A ring of 6 has 36 pairs of routers, with those of one router. The estimate is within 30 % of the count.
+    """
+    fabric = without_structure(direct_fabric("ring"))
+    src, dst = meeting_pairs(fabric)
+    exact = len(sprayed_on_links(fabric, make_flows(src, dst)).resource) - 2 * len(src)
+    per_pair = exact / len(src)
+    monkeypatch.setattr(spray, "MOST_SHARES", 3)
+    monkeypatch.setattr(spray, "SAMPLED_PAIRS", 7)
+    with pytest.raises(ModelRangeError, match=r"takes about \d+ shares of links; at most 3") as caught:
+        route_flows(fabric, make_flows(src, dst), "spray")
+    about = int(caught.value.message.split("about ")[1].split()[0])
+    assert about == pytest.approx(per_pair * 36, rel=0.3)

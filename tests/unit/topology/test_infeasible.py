@@ -422,7 +422,7 @@ ABSURD = [
             "radix: 10000000, switches: 2",
             "spans: [{a: a, b: b, links: 10000000}, {a: a, b: b, links: 9000000}]\n",
         ),
-        "m: 19,000,008 cables; netplan builds up to 16,777,216",
+        "m: 19,000,016 cables; netplan builds up to 16,777,216",
     ),
 ]  # fmt: skip
 
