@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": ("compare", "Compare routings under one demand with an InfiniBand baseline"),
     "failures": ("failures", "Show what each failure costs: hosts cut off, bandwidth left, minutes a month"),
     "bom": ("bom", "Bill of materials: parts, cost and power of a fabric"),
+    "tune": ("tune", "ECN, PFC and protocol settings by port class, and whether the buffers hold them"),
     "diagram": ("diagram", "Draw a fabric"),
     "explain": ("explain", "Explain a term, check, scheme, pattern or spec field"),
     "schema": ("schema", "Print the JSON Schema of fabric or traffic specs, for editors"),
