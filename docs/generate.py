@@ -40,8 +40,9 @@ from netplan.catalog.paths import Kind, shipped_folder  # noqa: E402
 from netplan.catalog.rules import RULES  # noqa: E402
 from netplan.catalog.shipped import list_shipped  # noqa: E402
 from netplan.cli.main import COMMANDS, cli  # noqa: E402
+from netplan.congestion.checks import SETTING_CHECKS, SettingCheck  # noqa: E402
 from netplan.congestion.line_rate import TRANSPORTS  # noqa: E402
-from netplan.fabric.checks import CHECKS  # noqa: E402
+from netplan.fabric.checks import CHECKS, Check  # noqa: E402
 from netplan.fabric.measures import measure  # noqa: E402
 from netplan.report.diagram import render_diagram  # noqa: E402
 from netplan.routing import SCHEMES  # noqa: E402
@@ -107,6 +108,10 @@ _CHECKS = """\
 `netplan check FABRIC` looks at a fabric element by element and lists what is wrong with it; errors end
 it with exit status 3. A fabric that netplan builds from a spec is checked before anything is computed
 from it, and refused when it has errors. `netplan explain NP104` prints one of these sections.
+
+Codes from NP201 on are of settings: [`netplan tune`](../guides/tune.md) finds them in ECN, PFC and protocol
+settings, and `netplan check FABRIC --routing SCHEME` finds NP221. Of a setting, an error is one that no
+switch can have or that loses packets where none may be lost; a warning works and is foolish.
 """
 
 _CATALOGUE = """\
@@ -242,9 +247,10 @@ def _fields(kind: str, fields: tuple[SpecEntry, ...]) -> str:
 
 def checks_page() -> str:
     """Return the page of checks."""
-    links = [(f"[{check.code}](#{check.code.lower()})", check.title) for check in CHECKS.values()]
+    checks: list[Check | SettingCheck] = [*CHECKS.values(), *SETTING_CHECKS.values()]
+    links = [(f"[{check.code}](#{check.code.lower()})", check.title) for check in checks]
     parts = [_CHECKS, table(("code", "what must hold"), links)]
-    for check in CHECKS.values():
+    for check in checks:
         parts += [
             f"## {check.code}\n",
             f"**{_sentence(check.title)}**\n",
@@ -408,9 +414,21 @@ _RESULT_KEYS = {
     "links_by_tier[].idle_links": "links that carry nothing",
     "contended": "whether any link is offered more than it carries",
     "window_limited_flows": "flows that their window limits to less than their NIC's line rate",
-    "pfc": "null: pauses are not modelled yet",
-    "loss_fraction": "null: losses are not modelled yet",
-    "queues": "null: queues are not modelled yet",
+    "remarks": "in words, with a code: what changed nothing, was supposed or shortened",
+    "pfc.pause_time_s": "time that links were paused, together [s]; `pfc` is null under `max-min`",
+    "pfc.pause_events": "pauses sent",
+    "loss_fraction": "dropped over sent bytes; null under `max-min`",
+    "queues.peak_bytes": "most bytes that waited at a switch port; `queues` is null under `max-min`",
+    "queues.worst_link": "where",
+    "queues.mean_bytes": "mean over time of the queue that was longest in the mean [bytes]",
+    "queues.mean_link": "where",
+    "marked_packets": "packets with an ECN mark; null under `max-min`",
+    "engine.method": "whole, scaled, components or bottlenecks; `engine` is null under `max-min`",
+    "engine.scale": "smallest part of the bytes that was run, 0 to 1",
+    "engine.groups": "groups that senders fell into",
+    "engine.groups_run": "groups that were run: alike ones once",
+    "engine.events": "events of the engine",
+    "engine.step_s": "longest time that one train of packets stands for [s]",
 }
 _MANIFEST_KEYS = {
     "netplan": "version",
@@ -425,6 +443,10 @@ _MANIFEST_KEYS = {
     "models.cc": "congestion control",
     "models.transport": "packet format and latencies: roce or infiniband",
     "models.flow": "how flows share links",
+    "congestion.parameters.*": "parameters of the protocol in SI units; `congestion` is null under `max-min`",
+    "congestion.switch.*": "rules of the switches: ECN, PFC, buffer (`netplan.congestion.switch`)",
+    "congestion.exact": "whether everything was run whole",
+    "congestion.step_s": "step that was asked for; null: the engine's own",
     "mtu_bytes": "payload of a full packet [bytes]",
     "qps": "queue pairs of each flow",
     "seed": "seed of hashes, tables, placements",
@@ -501,7 +523,7 @@ JSON_EXAMPLES = (
         {"schema": "`netplan/check/1`", "faults": "list, empty when nothing is wrong"},
     ),
     JsonExample(
-        "simulate lab-2-leaf incast-8 --format json",
+        "simulate lab-2-leaf incast-8 --cc dcqcn --format json",
         "`netplan simulate`",
         {
             "schema": "`netplan/result/1`",
@@ -715,6 +737,109 @@ JSON_EXAMPLES = (
             "choices[].touched": "cables of these that are moved or removed when it grows",
             "choices[].touched_at_least": "in any plan between the two sizes",
             "choices[].bought_later": "switches to buy when it grows",
+        },
+    ),
+    JsonExample(
+        "check lab-2-leaf --routing ecmp --format json",
+        "`netplan check --routing`",
+        {
+            "schema": "`netplan/check/1`",
+            "faults": "empty, or a list of the faults below",
+            "buffer_cycles.routing": "routing scheme",
+            "buffer_cycles.flows": "flows looked at",
+            "buffer_cycles.covers": "which flows and paths those are",
+            "buffer_cycles.dependencies": "pairs of links, one waiting for the other; 0: up, then down",
+            "buffer_cycles.cycles": "cyclic buffer dependencies, each a list of links; empty: no deadlock",
+        },
+    ),
+    JsonExample(
+        "tune metro-30km-2site --format json",
+        "`netplan tune`",
+        {
+            "schema": "`netplan/tune/1`",
+            "fabric": "name of the fabric",
+            "cc.name": "congestion control",
+            "cc.parameters[].name": "parameter",
+            "cc.parameters[].value": "its value",
+            "cc.parameters[].unit": "s, bytes, bytes/s or 1",
+            "cc.parameters[].default": "the protocol's default",
+            "cc.parameters[].meaning": "what it does",
+            "cc.parameters[].reason": "where the value comes from",
+            "ports[].class": "tier, kind of cable, rate and length",
+            "ports[].tier": "tier of the switch that has the port",
+            "ports[].kind": "kind of cable",
+            "ports[].medium": "transceiver or cable, or null",
+            "ports[].rate_gbps": "line rate [Gb/s]",
+            "ports[].length_m": "longest cable of the class [m]",
+            "ports[].delay_s": "its one-way delay [s]",
+            "ports[].rtt_s": "base round trip of the longest path over it [s]",
+            "ports[].ports": "ports of the class in the whole fabric",
+            "ports[].kmin_bytes": "ECN: marking begins [bytes], or null",
+            "ports[].kmax_bytes": "ECN: everything is marked above [bytes], or null",
+            "ports[].pmax": "ECN: probability at Kmax, or null",
+            "ports[].ecn_rule": "rule that the thresholds follow, or null",
+            "ports[].headroom_bytes": "PFC headroom of the port and priority [bytes]; null without PFC",
+            "ports[].xoff_bytes": "level at which the port is paused, it alone congested [bytes], or null",
+            "ports[].xoff_all_bytes": "the same with all ports of the switch congested [bytes], or null",
+            "ports[].xon_bytes": "level at which the pause ends, it alone congested [bytes], or null",
+            "ports[].dci_buffer_bytes": "of a long link: buffer of the port without PFC [bytes], or null",
+            "ports[].reason": "rules and reasons",
+            "buffer.pool_bytes": "buffer of the tightest kind of switch [bytes], or null",
+            "buffer.required_bytes": "what it takes [bytes], or null",
+            "buffer.fits": "whether all switches hold what is asked of them; null when one is unknown",
+            "buffer.switches[].tier": "tier",
+            "buffer.switches[].part": "part of the catalogue, or null",
+            "buffer.switches[].switches": "switches of the kind",
+            "buffer.switches[].ports.*": "ports by class, the most that one of them has",
+            "buffer.switches[].pool_bytes": "buffer that queues can use [bytes]; null when it is unknown",
+            "buffer.switches[].headroom_bytes": "headroom of all its lossless ports [bytes]",
+            "buffer.switches[].shared_bytes": "what is left for all ports [bytes], or null",
+            "buffer.switches[].required_bytes": "least buffer with which all are lossless [bytes]",
+            "buffer.switches[].fits": "whether it has that, or null",
+            "buffer.switches[].most_ports.*": "of each long class: ports that the buffer could hold",
+            "buffer.switches[].reason": "where the buffer goes",
+            "buffer.switches[].remedies": "what would do, where it does not fit",
+            "faults[].code": "code of the [check](checks.md)",
+            "faults[].severity": "error or warning",
+            "faults[].where": "switch and class of ports",
+            "faults[].message": "what is wrong there",
+            "faults[].hint": "what to do about it, or null",
+            "notes": "what the figures rest on",
+        },
+    ),
+    JsonExample(
+        "tune lab-2-leaf --switch sn5600 --search incast-8 --over timer_s,ecn --trials 6 --grid 2 "
+        "--format json",
+        "`netplan tune --search`",
+        {
+            "schema": "`netplan/tune/1`",
+            "fabric": "name of the fabric",
+            "cc.*": "as without --search",
+            "ports[].*": "as without --search",
+            "buffer.*": "as without --search",
+            "faults": "as without --search",
+            "notes": "as without --search",
+            "search.cc": "congestion control",
+            "search.demand": "name of the workload",
+            "search.flows": "flows of a trial",
+            "search.bound_s": "time that the busiest link needs for its bytes [s]",
+            "search.knobs[].name": "parameter, or ecn: a factor on Kmin and Kmax",
+            "search.knobs[].start": "its value at the start",
+            "search.knobs[].low": "lowest value tried",
+            "search.knobs[].high": "highest value tried",
+            "search.knobs[].unit": "s, bytes, bytes/s or 1",
+            "search.start.*": "the trial at the start",
+            "search.ruled": "the trial with the parameters above, or null where they are those of the start",
+            "search.best.*": "the best trial",
+            "search.landscape[].values.*": "values of the knobs",
+            "search.landscape[].efficiency": "bound over completion time",
+            "search.landscape[].completion_s": "when the last flow ended [s], or null",
+            "search.landscape[].median_s": "when the median flow ended [s], or null",
+            "search.landscape[].peak_queue_bytes": "longest queue [bytes]",
+            "search.landscape[].drops": "packets lost",
+            "search.landscape[].pauses": "PFC pauses",
+            "search.trials": "trials run",
+            "search.notes": "what was found",
         },
     ),
     JsonExample(

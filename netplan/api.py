@@ -31,9 +31,13 @@ from netplan.traffic import build_demand
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from netplan.congestion.checks import SettingFault
+    from netplan.congestion.switch import SwitchProfile
     from netplan.fabric import Fabric
     from netplan.planning.bom import Bill
     from netplan.planning.plan import Plan
+    from netplan.planning.search import Search
+    from netplan.planning.tune import Tuning
     from netplan.simulate.result import Result
     from netplan.spec.traffic import TrafficSpec
     from netplan.traffic.damaged import OnDead
@@ -49,8 +53,17 @@ __all__ = [
     "load_fabric",
     "load_traffic",
     "plan_designs",
+    "search_parameters",
     "simulate",
+    "tune",
+    "tuned_switches",
 ]
+
+#: What `simulate` hands on to the scenario.
+_SCENARIO_OPTIONS = ("mtu", "cc_params", "switch", "exact", "step", "record", "unread")
+
+#: Those of them that concern the engine only.
+_ENGINE_OPTIONS = ("switch", "exact", "step")
 
 #: Named baselines: routing schemes with their transport, on the same hosts and demand.
 BASELINES = ("ib-static", "ib-adaptive", "ideal")
@@ -163,7 +176,7 @@ def simulate(
     seed: int = 0,
     on_dead: OnDead = "shrink",
     progress: Progress | None = None,
-    **options: Any,  # noqa: ANN401 -- RoutingOptions' fields, and mtu
+    **options: Any,  # noqa: ANN401 -- RoutingOptions' fields, and Scenario's
 ) -> Result:
     """Run a workload on a fabric.
 
@@ -174,7 +187,7 @@ def simulate(
     routing
         Name of a routing scheme.
     cc
-        Congestion control; ``max-min`` is the only one so far.
+        Congestion control: ``max-min``, or a protocol of `netplan.congestion.cc`.
     seed
         Seed of hashes, random tables, placements and patterns.
     on_dead
@@ -183,7 +196,8 @@ def simulate(
     progress
         Called now and then with (phase, finished messages, all messages).
     **options
-        ``polarized``, ``flowlets``, ``reevaluations`` (see `RoutingOptions`), ``mtu``.
+        ``polarized``, ``flowlets``, ``reevaluations`` (see `RoutingOptions`), ``mtu``; under a protocol
+        ``cc_params``, ``switch``, ``exact``, ``step``, ``record`` (see `Scenario`).
 
     Returns
     -------
@@ -203,9 +217,9 @@ def simulate(
     0.125
     """
     check_cc(cc)
-    mtu = {"mtu": options.pop("mtu")} if "mtu" in options else {}
+    own = {name: options.pop(name) for name in _SCENARIO_OPTIONS if name in options}
     demand = build_demand(fabric, traffic, seed=seed, on_dead=on_dead)
-    scenario = Scenario(fabric, demand, routing, RoutingOptions(seed=seed, **options), **mtu)
+    scenario = Scenario(fabric, demand, routing, RoutingOptions(seed=seed, **options), cc=cc, **own)
     return run_scenario(scenario, progress=progress)
 
 
@@ -248,6 +262,8 @@ def compare(
     routing: Sequence[str] = ("ecmp", "spray"),
     cc: Sequence[str] = (MAX_MIN,),
     qps: Sequence[int] = (),
+    params: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+    unread: Sequence[str] = (),
     baseline: str = "ib-static",
     seed: int = 0,
     progress: Progress | None = None,
@@ -261,29 +277,46 @@ def compare(
         As `load_fabric` and `load_traffic` return them.
     routing, cc, qps
         The grid; ``qps`` empty: what the workload says.
+    params
+        The grid of each protocol: parameter to its values in SI units.
+    unread
+        Settings that none of the protocols reads; the comparison says so.
     baseline
         One of `BASELINES`, or any routing scheme; on the same fabric, damaged or not, and demand.
     seed, progress, on_dead, **options
-        As in `simulate`.
+        As in `simulate`; and ``baseline_cc``, the baseline's congestion control, such as ``ib-credits``.
 
     Returns
     -------
     Comparison
-        One row per setting, in the order routing, cc, qps.
+        One row per setting, in the order routing, cc, qps, parameters.
 
     Raises
     ------
     NetplanError
         The workload does not fit the fabric, or a name is not known.
     """
-    base = simulate(fabric, traffic, routing=baseline, seed=seed, progress=progress, **options)
+    engine = {name: options.pop(name) for name in _ENGINE_OPTIONS if name in options}
+    baseline_cc = options.pop("baseline_cc", MAX_MIN)
+    base_options = options if baseline_cc == MAX_MIN else {**options, **engine}
+    base = simulate(
+        fabric, traffic, routing=baseline, cc=baseline_cc, seed=seed, progress=progress, **base_options
+    )
     settings = []
     for name, control, n_qps in itertools.product(routing, cc, qps or (None,)):
         spec = traffic if n_qps is None else traffic.model_copy(update={"qps": n_qps})
-        params = {} if n_qps is None else {"qps": n_qps}
-        result = simulate(fabric, spec, routing=name, cc=control, seed=seed, progress=progress, **options)
-        settings.append((name, control, params, result))
-    return compare_results(base, settings)
+        grid = (params or {}).get(control, {})
+        for values in itertools.product(*grid.values()):
+            own = dict(zip(grid, values, strict=True))
+            row: dict[str, Any] = {} if n_qps is None else {"qps": n_qps}
+            row |= {f"{control}.{each}": value for each, value in own.items() if len(grid[each]) > 1}
+            if control != MAX_MIN:
+                options |= {**engine, "cc_params": own}
+            result = simulate(fabric, spec, routing=name, cc=control, seed=seed, progress=progress, **options)
+            settings.append((name, control, row, result))
+            for key in (*engine, "cc_params"):
+                options.pop(key, None)
+    return compare_results(base, settings, unread=unread)
 
 
 def bill_of_materials(
@@ -384,17 +417,144 @@ def plan_designs(
     return plan.plan_designs(request, workers=workers, progress=progress)
 
 
-def check_cc(cc: str) -> None:
-    """Refuse a congestion control that is not modelled.
+def tune(
+    fabric: Fabric,
+    *,
+    parts: str | None = None,
+    unread: Sequence[SettingFault] = (),
+    **asked: Any,  # noqa: ANN401 -- Asked's fields
+) -> Tuning:
+    """Return ECN, PFC and protocol settings by class of switch ports, and whether the buffers hold them.
+
+    Parameters
+    ----------
+    fabric
+        As `load_fabric` returns it.
+    parts
+        Path of a YAML file of parts beside the shipped ones.
+    unread
+        Warnings of settings that nothing reads, to be reported with the others.
+    **asked
+        ``cc``, ``switches``, ``pool_bytes``, ``alpha``, ...: `netplan.planning.tune.Asked`.
+
+    Returns
+    -------
+    Tuning
+        The same for the same arguments.
 
     Raises
     ------
     NetplanError
-        It is not ``max-min``.
+        A name is not known, or a setting is one that no switch can have.
+
+    Examples
+    --------
+    >>> from netplan import api
+    >>> api.tune(api.load_fabric("metro-30km-2site")).fits
+    False
     """
-    if cc != MAX_MIN:
+    from dataclasses import replace
+
+    from netplan.catalog.parts import load_catalogue
+    from netplan.planning import tune as tuning
+
+    made = tuning.tune(fabric, load_catalogue(parts), tuning.Asked(**asked))
+    return replace(made, faults=(*made.faults, *unread))
+
+
+def search_parameters(
+    fabric: Fabric,
+    traffic: TrafficSpec,
+    tuning: Tuning,
+    *,
+    parameters: Mapping[str, float] | None = None,
+    routing: str = "ecmp",
+    over: Sequence[str] = (),
+    trials: int = 40,
+    grid: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Search:
+    """Search for the parameters of a congestion control with which a workload ends first.
+
+    Parameters
+    ----------
+    fabric, traffic
+        As `load_fabric` and `load_traffic` return them.
+    tuning
+        As `tune` returns it: the protocol, ECN, PFC and buffers of the trials.
+    parameters
+        Values to start from, in SI units, where they are not the protocol's defaults.
+    routing
+        A scheme whose flows keep to single paths.
+    over
+        Parameters to vary, and ``ecn`` for Kmin and Kmax; the usual ones of the protocol without any.
+    trials, grid
+        Runs to make, and points of the landscape along each of the first two.
+    seed
+        Of placement, hashes and marks.
+    progress
+        Called with (phase, trials done, all trials).
+
+    Returns
+    -------
+    Search
+        Start, best and landscape; the same for the same arguments.
+
+    Raises
+    ------
+    NetplanError
+        The workload does not fit the fabric or the engine, or a name is not known.
+    """
+    from netplan.planning import search as searching
+
+    demand = build_demand(fabric, traffic, seed=seed)
+    scene = searching.make_scene(fabric, demand, tuning, routing=routing, seed=seed)
+    return searching.search(
+        scene,
+        tuning.cc,
+        over=over,
+        parameters=parameters,
+        ruled={row.name: row.value for row in tuning.parameters},
+        grid=grid,
+        most_trials=trials,
+        progress=progress,
+    )
+
+
+def tuned_switches(fabric: Fabric, cc: Sequence[str]) -> dict[str, SwitchProfile]:
+    """Return the rules of each tier's switches as `tune` sets them, for `simulate`'s ``switch``.
+
+    Parameters
+    ----------
+    fabric
+        As `load_fabric` returns it.
+    cc
+        Protocols; the first that runs decides what is tuned.
+
+    Raises
+    ------
+    NetplanError
+        The switches' buffers are not known, or too small for what is asked of them.
+    """
+    from netplan.planning.search import tuned_profiles
+
+    protocols = [name for name in cc if name != MAX_MIN]
+    return tuned_profiles(tune(fabric, cc=protocols[0] if protocols else "dcqcn"))
+
+
+def check_cc(cc: str) -> None:
+    """Refuse a congestion control that is not known.
+
+    Raises
+    ------
+    ModelRangeError
+        It is neither ``max-min`` nor a protocol of `netplan.congestion.cc`.
+    """
+    from netplan.congestion.cc.registry import PROTOCOLS
+
+    names = (MAX_MIN, *PROTOCOLS.names())
+    if cc not in names:
         raise ModelRangeError(
-            f"cc {cc!r} is not one of {MAX_MIN}",
-            hint=did_you_mean(cc, [MAX_MIN])
-            or "rates are max-min fair; no congestion control is modelled yet",
+            f"congestion control {cc!r} is not one of {', '.join(names)}", hint=did_you_mean(cc, names)
         )

@@ -79,10 +79,10 @@ def command(
     from netplan.spec.validate import split_overrides
 
     wishes = {
-        "switches": _split(switches, "--switch"),
+        "switches": split_wishes(switches, "--switch"),
         "nic": nic,
         "host": host,
-        "optics": _split(optics, "--optics"),
+        "optics": split_wishes(optics, "--optics"),
         "protocol": protocol,
         "spares": parse_percent(spares, "--spares"),
     }
@@ -108,7 +108,7 @@ def parse_percent(text: str, option: str) -> float:
     return value
 
 
-def _split(items: Sequence[str], option: str) -> dict[str, str]:
+def split_wishes(items: Sequence[str], option: str) -> dict[str, str]:
     """Split ``KEY=VALUE`` and plain ``VALUE`` (under ``*``)."""
     found = {}
     for item in items:

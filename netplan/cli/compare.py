@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from netplan.cli import options
+from netplan.files import write_file
 
 if TYPE_CHECKING:
     from netplan.report.tables import Table
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="ib-static, ib-adaptive, ideal, or any routing scheme.",
 )
+@click.option(
+    "--baseline-cc", default="max-min", show_default=True, help="Its congestion control, such as ib-credits."
+)
+@options.cc_options
+@click.option("--chart", type=click.Path(), help="Draw the completion times here (.svg or .png).")
 @options.fail_option
 @options.on_dead_option
 @options.traffic_options
@@ -42,6 +49,12 @@ def command(
     cc: str,
     qps: str | None,
     baseline: str,
+    baseline_cc: str,
+    params: tuple[str, ...],
+    switch: str | None,
+    exact: bool,
+    step: str | None,
+    chart: str | None,
     failures: tuple[str, ...],
     on_dead: OnDead,
     placement: str | None,
@@ -58,6 +71,8 @@ def command(
 ) -> None:
     """Run TRAFFIC on FABRIC under a grid of settings and hold each against a baseline.
 
+    A --param with several values, comma-separated, adds a row for each. The baseline runs with max-min rates.
+
     The three efficiencies are always named: mean_flow (mean over NICs of rate over line rate), collective
     (ideal over simulated completion time) and worst_flow. With --fail all of it, the baseline included, runs
     on the damaged fabric: the same hosts and demand.
@@ -66,15 +81,25 @@ def command(
     Examples:
       netplan compare baidu-10k permutation-64mib --routing ecmp,adaptive,spray
       netplan compare superpod-b200-4su all-reduce-1gib --placement random --qps 1,4,16
+      netplan compare lab-2-leaf incast-8 --routing ecmp --cc dcqcn,hpcc --param dcqcn.rate_ai=5M,40M
     """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.fabric.failures import list_losses
     from netplan.report.damage import losses_table
+    from netplan.report.diagram import find_renderer
     from netplan.report.results import comparison_tables
+    from netplan.report.series import draw_comparison
     from netplan.simulate.damage import losses_to_dict
 
     options.check_polarized(options.split_list(routing, "--routing"), polarized=polarized)
     fabric_sets, traffic_sets = options.split_sets(overrides)
+    ccs = options.split_list(cc, "--cc")
+    for name in (*ccs, baseline_cc):
+        api.check_cc(name)
+    values, unread = options.split_params(params, ccs)
+    unread += options.unread_settings([*ccs, baseline_cc], switch_profile=switch, exact=exact, step=step)
+    if chart is not None:
+        find_renderer(Path(chart).suffix)  # refused before anything runs
     counts = [_count(item) for item in options.split_list(qps, "--qps")] if qps else []
     whole = api.load_fabric(fabric, overrides=fabric_sets)
     built = api.fail(whole, failures, seed=seed)
@@ -87,14 +112,20 @@ def command(
             built,
             workload,
             routing=options.split_list(routing, "--routing"),
-            cc=options.split_list(cc, "--cc"),
+            cc=ccs,
+            params=values,
+            unread=unread,
             qps=counts,
             baseline=baseline,
+            baseline_cc=baseline_cc,
             seed=seed,
             on_dead=on_dead,
             progress=progress,
             **options.routing_options(polarized=polarized, mtu=mtu),
+            **options.congestion_options(built, switch=switch, exact=exact, step=step, cc=ccs),
         )
+    if chart is not None:
+        write_file(chart, draw_comparison(comparison, Path(chart).suffix))
     if verbose:
         wall = comparison.baseline.wall_s + sum(row.result.wall_s for row in comparison.rows)
         click.echo(f"{built!r}\n{len(comparison.rows) + 1} runs in {wall:.3f} s", err=True)

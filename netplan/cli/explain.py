@@ -15,7 +15,9 @@ from netplan.errors import CatalogError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from netplan.congestion.checks import SettingCheck
     from netplan.congestion.line_rate import Transport
+    from netplan.fabric.checks import Check
 
 #: Version of the JSON.
 SCHEMA = "netplan/explain/1"
@@ -26,7 +28,8 @@ KINDS = {
     "family": "a family of fabrics, such as rail-optimized",
     "pattern": "a traffic pattern, such as all-reduce",
     "routing": "a routing scheme, such as ecmp",
-    "check": "a check of a fabric, by code or title, such as NP104",
+    "cc": "a congestion control or a parameter of one, such as dcqcn or dcqcn.rate_ai",
+    "check": "a check of a fabric or of settings, by code or title, such as NP104 or NP211",
     "rule": "a plug rule of parts, by code, such as PL107",
     "field": "a field of a spec by its dotted path, such as leaf.uplinks or traffic.window",
     "topic": "latency: the values that the models use",
@@ -130,6 +133,7 @@ def all_entries() -> Iterator[Entry]:
     yield from _families()
     yield from _patterns()
     yield from _schemes()
+    yield from _protocols()
     yield from _checks()
     yield from _rules()
     yield from _fields()
@@ -212,11 +216,44 @@ def _schemes() -> Iterator[Entry]:
         yield Entry("routing", scheme.name, scheme.summary, _sentence(scheme.summary), facts)
 
 
+def _protocols() -> Iterator[Entry]:
+    """Yield congestion controls and their parameters."""
+    from netplan.congestion.cc.registry import PROTOCOLS
+
+    for cc in PROTOCOLS:
+        facts = [
+            ("leaves out", cc.leaves_out),
+            ("reads", ", ".join(cc.signals) or "nothing"),
+            ("acts on", cc.acts_on),
+        ]
+        for each in cc.parameters:
+            facts.append((each.name, f"{_amount(each.default, each.unit)}; {each.meaning}"))
+            own = (
+                ("default", _amount(each.default, each.unit)),
+                ("range", f"{_amount(each.low, each.unit)} to {_amount(each.high, each.unit)}"),
+                ("source", each.source),
+            )
+            yield Entry("cc", f"{cc.name}.{each.name}", each.meaning, _sentence(each.meaning), own)
+        yield Entry("cc", cc.name, cc.summary, _sentence(cc.summary), tuple(facts))
+    text = "Rates are max-min fair at once, and stay so: what an ideal congestion control would reach."
+    yield Entry("cc", "max-min", text.rstrip("."), text, (("leaves out", "queues, pauses, losses, time"),))
+
+
+def _amount(value: float, unit: str) -> str:
+    """Return a parameter's value with its unit."""
+    from netplan.units import format_rate, format_size, format_time
+
+    write = {"s": format_time, "bytes": format_size, "bytes/s": format_rate}.get(unit)
+    return write(value) if write else f"{value:g}"
+
+
 def _checks() -> Iterator[Entry]:
-    """Yield the checks of fabrics."""
+    """Yield the checks of fabrics and of settings."""
+    from netplan.congestion.checks import SETTING_CHECKS
     from netplan.fabric.checks import CHECKS
 
-    for check in CHECKS.values():
+    checks: list[Check | SettingCheck] = [*CHECKS.values(), *SETTING_CHECKS.values()]
+    for check in checks:
         facts = (("looks at", check.what), ("why", check.why), ("remedy", check.remedy))
         yield Entry("check", check.code, check.title, _sentence(check.title), facts, words=(check.title,))
 
@@ -342,7 +379,9 @@ def _list_words(entries: list[Entry], form: str, output: str | None) -> None:
         Table(("kind", "words", "about"), tuple((k, len(words[k]), about) for k, about in KINDS.items()))
     ]
     lists = "\n".join(
-        "\n".join(_fill(", ".join(words[kind]), f"{kind}: ", "  ")) for kind in KINDS if kind != "field"
+        "\n".join(_fill(", ".join(words[kind]), f"{kind}: ", "  "))
+        for kind in KINDS
+        if kind not in {"field", "cc"}
     )
     if form == "table":
         from netplan.report.tables import render_tables

@@ -52,8 +52,11 @@ def _items(kind: str) -> list[dict[str, Any]]:
 
         return [_item(scheme.name, scheme.transport, scheme.summary, scheme.leaves_out) for scheme in SCHEMES]
     if kind == "cc":
+        from netplan.congestion.cc.registry import PROTOCOLS
+
         summary = "rates are max-min fair at once: what ideal congestion control would reach"
-        return [_item("max-min", "fluid", summary, "convergence, queues, marking, pauses, losses")]
+        ideal = _item("max-min", "fluid", summary, "convergence, queues, marking, pauses, losses")
+        return [ideal, *(_item(cc.name, cc.acts_on, cc.summary, cc.leaves_out) for cc in PROTOCOLS)]
     from netplan.report.diagram import RENDERERS
 
     return [_item(renderer.name, "diagram", renderer.summary, "") for renderer in RENDERERS]

@@ -28,6 +28,7 @@ COMMANDS = {
     "bom": ("bom", "Bill of materials: parts, cost and power of a fabric"),
     "plan": ("plan", "Find designs for so many GPUs: cost, power, efficiency, failures"),
     "grow": ("grow", "Plan the re-cabling from one size of a fabric to the next"),
+    "tune": ("tune", "ECN, PFC and protocol settings by port class, and whether the buffers hold them"),
     "diagram": ("diagram", "Draw a fabric"),
     "explain": ("explain", "Explain a term, check, scheme, pattern or spec field"),
     "schema": ("schema", "Print the JSON Schema of fabric or traffic specs, for editors"),

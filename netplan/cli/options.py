@@ -14,6 +14,8 @@ from netplan.files import write_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from netplan.congestion.cc.registry import CongestionControl
+    from netplan.fabric import Fabric
     from netplan.report.tables import Table
 
     Command = Callable[..., Any]
@@ -74,6 +76,34 @@ def traffic_options(command: Command) -> Command:
         click.option("--mtu", type=int, default=None, help="Payload of a full packet [bytes]: 256 to 4096."),
         click.option("--polarized", is_flag=True, help="All switches share one hash seed."),
         click.option("--work-conserving", is_flag=True, help="A QP that is done helps its siblings."),
+    ):
+        command = option(command)
+    return command
+
+
+def cc_options(command: Command) -> Command:
+    """Add what a congestion control and its switches may be told."""
+    for option in (
+        click.option(
+            "--step",
+            metavar="TIME",
+            help="Longest time that one train of packets stands for, such as 0.5us; 0us: single packets.",
+        ),
+        click.option("--exact", is_flag=True, help="Run every flow to its end: no scaling, no parts."),
+        click.option(
+            "--switch-profile",
+            "switch",
+            metavar="NAME",
+            help="Rules of the switches: auto, tune (as netplan tune sets them), hpcc-ns3, conweave-ns3, "
+            "dcqcn-paper, sonic-default, cumulus, htsim or dci.  [default: auto]",
+        ),
+        click.option(
+            "--param",
+            "params",
+            multiple=True,
+            metavar="[CC.]NAME=VALUE",
+            help="Parameter of a congestion control, such as dcqcn.rate_ai=40M or timer_s=55us. Repeatable.",
+        ),
     ):
         command = option(command)
     return command
@@ -152,6 +182,115 @@ def routing_options(*, polarized: bool, mtu: int | None) -> dict[str, Any]:
     if mtu is not None:
         options["mtu"] = mtu
     return options
+
+
+def split_params(
+    items: Sequence[str], ccs: Sequence[str]
+) -> tuple[dict[str, dict[str, tuple[float, ...]]], list[str]]:
+    """Read ``--param`` options.
+
+    Parameters
+    ----------
+    items
+        ``[CC.]NAME=VALUE`` or ``[CC.]NAME=VALUE,VALUE``; without a protocol it is for each that has the name.
+    ccs
+        The protocols that will run.
+
+    Returns
+    -------
+    values : dict
+        Protocol to parameter to its values in SI units.
+    unread : list of str
+        Settings, as ``CC.NAME``, of protocols that do not run.
+    """
+    from netplan.congestion.cc.registry import PROTOCOLS
+    from netplan.simulate.scenario import MAX_MIN
+
+    values: dict[str, dict[str, tuple[float, ...]]] = {}
+    unread: list[str] = []
+    running = [PROTOCOLS.find(cc) for cc in ccs if cc != MAX_MIN]
+    for item in items:
+        owner, name, text = _split_param(item)
+        if owner:
+            readers = [PROTOCOLS.find(owner)]
+        else:
+            readers = [cc for cc in running if name in {each.name for each in cc.parameters}]
+            if not readers and running:
+                running[0].values({name: 0.0})  # refuses, and says what it reads
+        for cc in readers:
+            numbers = _parameter_values(cc, name, text)
+            if cc.name not in ccs:
+                unread.append(f"{cc.name}.{name}")
+            elif name in values.setdefault(cc.name, {}):
+                message = f"names {cc.name}.{name} twice"
+                raise click.BadParameter(message, param_hint="--param")
+            else:
+                values[cc.name][name] = numbers
+        if not readers:
+            unread.append(name)
+    return values, unread
+
+
+def _split_param(item: str) -> tuple[str, str, str]:
+    """Return protocol (or nothing), name and values of ``[CC.]NAME=VALUE``."""
+    key, equals, text = item.partition("=")
+    owner, dot, name = (part.strip() for part in key.rpartition("."))
+    if not equals or not name or not text.strip() or (dot and not owner):
+        message = f"{item!r} is not [CC.]NAME=VALUE"
+        raise click.BadParameter(message, param_hint="--param")
+    return owner, name, text
+
+
+def _parameter_values(cc: CongestionControl, name: str, text: str) -> tuple[float, ...]:
+    """Read the values of a parameter, each within the protocol's range."""
+    known = {each.name: each for each in cc.parameters}
+    if name not in known:
+        cc.values({name: 0.0})  # refuses, and says what it reads
+    numbers = tuple(_parameter(part, known[name].unit, f"{cc.name}.{name}") for part in text.split(","))
+    for number in numbers:
+        cc.values({name: number})
+    return numbers
+
+
+def _parameter(text: str, unit: str, name: str) -> float:
+    """Read the value of a parameter, with its unit."""
+    from netplan.errors import UnitError
+    from netplan.units import parse_rate, parse_size, parse_time
+
+    parsers: dict[str, Any] = {"s": parse_time, "bytes": parse_size, "bytes/s": parse_rate}
+    try:
+        return float(parsers[unit](text.strip()) if unit in parsers else text)
+    except UnitError as error:
+        raise click.BadParameter(f"{name}: {error}", param_hint="--param") from None
+    except ValueError:
+        message = f"{name} = {text.strip()!r} is not a number"
+        raise click.BadParameter(message, param_hint="--param") from None
+
+
+def congestion_options(
+    fabric: Fabric, *, switch: str | None, exact: bool, step: str | None, cc: Sequence[str]
+) -> dict[str, Any]:
+    """Return the keyword arguments that `netplan.api` takes for switches and the engine."""
+    from netplan import api
+    from netplan.errors import UnitError
+    from netplan.units import parse_time
+
+    found: dict[str, Any] = {"exact": exact}
+    if step is not None:
+        try:
+            found["step"] = parse_time(step)
+        except UnitError as error:
+            raise click.BadParameter(str(error), param_hint="--step") from None
+    if switch is not None:
+        found["switch"] = api.tuned_switches(fabric, cc) if switch == "tune" else switch
+    return found
+
+
+def unread_settings(ccs: Sequence[str], **given: object) -> list[str]:
+    """Return which settings of the engine nothing reads, because no protocol runs."""
+    if any(cc != "max-min" for cc in ccs):
+        return []
+    return [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
 
 
 def split_list(text: str, option: str) -> list[str]:

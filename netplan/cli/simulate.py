@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 @click.option("--qps", type=int, help="Queue pairs of each connection.")
 @click.option("--by", type=click.Choice(["tier", "rail", "phase", "site"]), help="Add a summary by a column.")
 @click.option("--flows", type=click.Path(), help="Write a CSV with a row for every flow here.")
+@options.cc_options
+@click.option(
+    "--series",
+    type=click.Path(),
+    help="Write rates and queues over time here (.csv or .json); needs a protocol.",
+)
+@click.option("--plot", type=click.Path(), help="Draw rates and queues over time here (.svg or .png).")
 @options.fail_option
 @options.on_dead_option
 @options.traffic_options
@@ -37,6 +45,12 @@ def command(
     qps: int | None,
     by: str | None,
     flows: str | None,
+    params: tuple[str, ...],
+    switch: str | None,
+    exact: bool,
+    step: str | None,
+    series: str | None,
+    plot: str | None,
     failures: tuple[str, ...],
     on_dead: OnDead,
     placement: str | None,
@@ -56,15 +70,19 @@ def command(
     With --fail it runs on the damaged fabric, rerouted, and beside it on the undamaged one: what is cut off
     and which bandwidth is left comes with the result.
 
+    With --cc a protocol's senders run over time through queues that mark, pause and drop.
+
     \b
     Examples:
       netplan simulate superpod-b200-4su all-reduce-1gib --routing ecmp --placement random
       netplan simulate metro-30km-2site all-reduce-1gib --size 16GiB --by site --format json
       netplan simulate fat-tree-k8 permutation-64mib --routing spray --fail switch:spine-0-0
+      netplan simulate lab-2-leaf incast-8 --cc dcqcn --param rate_ai=40M --plot incast.svg
     """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.report.damage import damage_tables
     from netplan.report.results import flow_table, result_tables
+    from netplan.report.series import draw_series, render_series
     from netplan.report.tables import render_tables
 
     options.check_polarized([routing], polarized=polarized)
@@ -74,17 +92,32 @@ def command(
         traffic_sets, placement=placement, ranks=ranks, size=size, qps=qps, work_conserving=work_conserving
     )
     workload = api.load_traffic(traffic, overrides=sets)
+    api.check_cc(cc)
+    values, unread = options.split_params(params, [cc])
+    if any(len(each) > 1 for each in values.get(cc, {}).values()):
+        message = "takes one value here; netplan compare takes several"
+        raise click.BadParameter(message, param_hint="--param")
+    check_series(cc, series=series, plot=plot, failures=failures)
+    unread += options.unread_settings([cc], switch_profile=switch, exact=exact, step=step)
+    engine = {
+        "cc_params": {name: each[0] for name, each in values.get(cc, {}).items()},
+        "unread": tuple(unread),
+        "record": bool(series or plot),
+        **options.congestion_options(built, switch=switch, exact=exact, step=step, cc=[cc]),
+    }
     settings = {"routing": routing, "seed": seed, **options.routing_options(polarized=polarized, mtu=mtu)}
     aftermath = None
     with options.progress_on_stderr() as progress:
         if failures:
             damaged = api.fail(built, failures, seed=seed)
             aftermath = api.aftermath(
-                built, damaged, workload, cc=cc, on_dead=on_dead, progress=progress, **settings
+                built, damaged, workload, cc=cc, on_dead=on_dead, progress=progress, **settings, **engine
             )
             result = aftermath.damaged
         else:
-            result = api.simulate(built, workload, cc=cc, on_dead=on_dead, progress=progress, **settings)
+            result = api.simulate(
+                built, workload, cc=cc, on_dead=on_dead, progress=progress, **settings, **engine
+            )
     if verbose:
         run = result.scenario
         click.echo(
@@ -92,9 +125,31 @@ def command(
         )
     if flows is not None:
         write_file(flows, render_tables([flow_table(result)], "csv").encode())
+    if series is not None:
+        write_file(series, render_series(result, Path(series).suffix).encode())
+    if plot is not None:
+        write_file(plot, draw_series(result, Path(plot).suffix))
     data: dict[str, Any] = result.to_dict()
     if by is not None:
         data["result"][f"by_{by}"] = result.by(by)
     if aftermath is not None:
         data["damage"] = aftermath.to_dict()
     options.emit(form, output, data, lambda: [*result_tables(result, by), *damage_tables(aftermath)])
+
+
+def check_series(cc: str, *, series: str | None, plot: str | None, failures: tuple[str, ...]) -> None:
+    """Refuse, before anything runs, a series that cannot be made or written."""
+    from netplan.report.diagram import find_renderer
+
+    asked = "--series" if series else "--plot"
+    if (series or plot) and cc == "max-min":
+        message = f"{asked} needs a protocol (--cc): max-min rates know no time"
+        raise click.UsageError(message)
+    if (series or plot) and failures:
+        message = f"{asked} and --fail do not go together: two runs would be in it"
+        raise click.UsageError(message)
+    if series is not None and Path(series).suffix not in {".csv", ".json"}:
+        message = f"{series!r} does not end in .csv or .json"
+        raise click.BadParameter(message, param_hint="--series")
+    if plot is not None:
+        find_renderer(Path(plot).suffix)

@@ -10,6 +10,9 @@ approximation of them; a test holds them equal to solving everything at each eve
 
 A *message* owns one or more consecutive flows (its QPs) that draw from one pool of bytes. With
 one flow a message this is the usual "equal bytes a QP"; with several it is work-conserving.
+
+A message may have to wait for others (`Order`): the steps of a ring, the shifts of a staged
+all-to-all.
 """
 
 from __future__ import annotations
@@ -38,6 +41,17 @@ _SATURATED = 1e-9
 _WAITING, _RUNNING, _DONE = 0, 1, 2
 
 
+class Order(NamedTuple):
+    """Which message begins only after which other: pair ``i`` lets ``then[i]`` wait for ``first[i]``."""
+
+    first: NDArray[np.int64]
+    """(n_pairs,) the message that is waited for."""
+    then: NDArray[np.int64]
+    """(n_pairs,) the message that waits; one that waits for several begins after the last of them."""
+    delay: NDArray[np.float64]
+    """(n_pairs,) time between the end of the first and the earliest begin of the second [s], >= 0."""
+
+
 class Completion(NamedTuple):
     """What became of each message, and of the rates on the way."""
 
@@ -61,6 +75,7 @@ def complete(
     start: NDArray[np.float64],
     *,
     multiplicity: NDArray[np.float64] | None = None,
+    order: Order | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Completion:
     """Run all messages to their end.
@@ -76,9 +91,11 @@ def complete(
     size : (n_messages,) float64
         Bytes of each message, > 0.
     start : (n_messages,) float64
-        When each message begins [s].
+        When each message begins [s]; with `order`, before which it does not begin.
     multiplicity : (n_flows,) float64, optional
         How many equal QPs a flow stands for, each of which has the flow's rate; 1 when omitted.
+    order : Order, optional
+        Messages that wait for others.
     progress : callable, optional
         Called now and then with the number of finished messages.
 
@@ -90,12 +107,16 @@ def complete(
     Raises
     ------
     ValueError
-        A message that can never finish (a link of capacity 0 on each of its paths).
+        A message that can never finish (a link of capacity 0 on each of its paths), or messages that
+        wait for each other.
     """
     n_flows, n_messages, n_links = len(flow_ptr) - 1, len(size), len(capacity)
     if multiplicity is None:
         multiplicity = np.ones(n_flows)
     message_of = np.repeat(np.arange(n_messages), np.diff(message_ptr))
+    if order is None:
+        order = Order(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    by_first = np.argsort(order.first, kind="stable")
     state = _State(
         flow_ptr=flow_ptr.astype(np.int64),
         flow_link=flow_link.astype(np.int64),
@@ -120,6 +141,10 @@ def complete(
         link_flow=np.zeros(len(flow_link), np.int64),
         link_entry=np.zeros(len(flow_link), np.int64),
         entry_slot=np.zeros(len(flow_link), np.int64),
+        waits_for=np.bincount(order.then, minlength=n_messages).astype(np.int64),
+        next_ptr=_row_pointer(order.first, n_messages),
+        next_message=order.then[by_first].astype(np.int64),
+        next_delay=order.delay[by_first].astype(np.float64),
     )
     scratch = _Scratch(
         work=np.zeros(n_flows, np.int64),
@@ -143,6 +168,9 @@ def complete(
             raise ValueError(msg)
         events += step_events
         n_done += step_done
+        if heap_size == 0 and n_done < n_messages:
+            msg = f"{n_messages - n_done} messages wait for each other and never begin"
+            raise ValueError(msg)
         if progress is not None:
             progress(n_done)
     return Completion(state.due, state.first_rate, state.first_bottleneck, events)
@@ -174,6 +202,10 @@ class _State(NamedTuple):
     link_flow: NDArray[np.int64]
     link_entry: NDArray[np.int64]
     entry_slot: NDArray[np.int64]
+    waits_for: NDArray[np.int64]
+    next_ptr: NDArray[np.int64]
+    next_message: NDArray[np.int64]
+    next_delay: NDArray[np.float64]
 
 
 class _Scratch(NamedTuple):
@@ -192,10 +224,10 @@ class _Scratch(NamedTuple):
     batch: NDArray[np.int64]
 
 
-def _row_pointer(flow_link: NDArray[np.int64], n_links: int) -> NDArray[np.int64]:
-    """Return the CSR row pointer of link -> flows."""
-    pointer = np.zeros(n_links + 1, np.int64)
-    np.cumsum(np.bincount(flow_link, minlength=n_links), out=pointer[1:])
+def _row_pointer(row: NDArray[np.int64], n_rows: int) -> NDArray[np.int64]:
+    """Return the CSR row pointer of entries that stand in the given rows (link -> flows)."""
+    pointer = np.zeros(n_rows + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=n_rows), out=pointer[1:])
     return pointer
 
 
@@ -235,12 +267,33 @@ def _sift_down(heap: Ints, position: Ints, due: Floats, n: int, i: int) -> None:
 
 @njit(cache=True)
 def _begin(state: _State) -> int:
-    """Put every message into the heap at its start time; return the heap's size."""
+    """Put every message that waits for no other into the heap at its start time; return the heap's size."""
+    heap_size = 0
     for m in range(len(state.due)):
-        state.heap[m] = m
-        state.heap_position[m] = m
-        _sift_up(state.heap, state.heap_position, state.due, m)
-    return len(state.due)
+        if state.waits_for[m] == 0:
+            heap_size = _enter(state, heap_size, m)
+    return heap_size
+
+
+@njit(cache=True)
+def _enter(state: _State, heap_size: int, m: int) -> int:
+    """Put message ``m`` into the heap at the time it is due; return the heap's size."""
+    state.heap[heap_size] = m
+    state.heap_position[m] = heap_size
+    _sift_up(state.heap, state.heap_position, state.due, heap_size)
+    return heap_size + 1
+
+
+@njit(cache=True)
+def _let_begin(state: _State, heap_size: int, m: int, now: float) -> int:
+    """Tell the messages that wait for ``m`` that it has finished; return the heap's size."""
+    for i in range(state.next_ptr[m], state.next_ptr[m + 1]):
+        later = state.next_message[i]
+        state.due[later] = max(state.due[later], now + state.next_delay[i])
+        state.waits_for[later] -= 1
+        if state.waits_for[later] == 0:
+            heap_size = _enter(state, heap_size, later)
+    return heap_size
 
 
 @njit(cache=True)
@@ -297,6 +350,7 @@ def _advance(state: _State, scratch: _Scratch, heap_size: int, max_events: int) 
                 state.status[m] = _DONE
                 state.left[m] = 0.0
                 n_done += 1
+                heap_size = _let_begin(state, heap_size, m, state.due[m])
                 for f in range(state.message_ptr[m], state.message_ptr[m + 1]):
                     _remove_flow(state, f)
         # Flows that a finished flow held back may rise.

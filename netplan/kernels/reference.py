@@ -12,6 +12,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from netplan.kernels.completion import Order
+
 
 def solve_max_min_slowly(
     capacity: NDArray[np.float64],
@@ -59,6 +61,7 @@ def complete_slowly(
     flow_link: NDArray[np.int64],
     size: NDArray[np.float64],
     start: NDArray[np.float64] | None = None,
+    order: Order | None = None,
 ) -> NDArray[np.float64]:
     """Finish times when all rates are solved anew at every arrival and completion.
 
@@ -70,6 +73,8 @@ def complete_slowly(
         Bytes of each flow, > 0.
     start : (n_flows,) float64, optional
         When each flow begins [s]; 0 when omitted.
+    order : Order, optional
+        Flows that wait for others.
 
     Returns
     -------
@@ -77,15 +82,22 @@ def complete_slowly(
         Finish times [s].
     """
     n_flows = len(size)
-    begin = np.zeros(n_flows) if start is None else start
+    earliest = np.zeros(n_flows) if start is None else start
+    pairs = [] if order is None else list(zip(*order, strict=True))
     left = size.astype(float).copy()
     finish = np.full(n_flows, np.inf)
-    now = float(begin.min()) if n_flows else 0.0
+    now = float(earliest.min()) if n_flows else 0.0
     while np.isinf(finish).any():
+        begin = earliest.copy()
+        for first, then, delay in pairs:
+            begin[then] = max(begin[then], finish[first] + delay)
         ids = np.flatnonzero(np.isinf(finish) & (begin <= now))
         coming = begin[np.isinf(finish) & (begin > now)]
         next_start = float(coming.min()) if len(coming) else np.inf
         if not len(ids):
+            if next_start == np.inf:
+                msg = "flows that wait for each other never begin"
+                raise ValueError(msg)
             now = next_start
             continue
         rows = [flow_link[flow_ptr[i] : flow_ptr[i + 1]] for i in ids]

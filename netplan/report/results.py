@@ -11,7 +11,7 @@ from netplan.units import format_time
 
 if TYPE_CHECKING:
     from netplan.simulate.compare import Comparison
-    from netplan.simulate.result import Result
+    from netplan.simulate.result import Congestion, Result
 
 _GB = 1e9
 
@@ -22,7 +22,7 @@ def result_tables(result: Result, by: str | None = None) -> list[Table]:
     demand, scenario = result.scenario.demand, result.scenario
     title = (
         f"{demand.name} ({demand.kind}, {demand.n_ranks:,} ranks) on {scenario.fabric.name}: "
-        f"{scenario.routing}, max-min rates, {scenario.transport.name}, seed {scenario.options.seed}"
+        f"{scenario.routing}, {_control(result)}, {scenario.transport.name}, seed {scenario.options.seed}"
     )
     figures: list[tuple[str, Any]] = [
         ("completion_s", data["completion_s"]),
@@ -37,7 +37,10 @@ def result_tables(result: Result, by: str | None = None) -> list[Table]:
         ("qps per flow", data["qps"]),
         ("flows limited by their window", data["window_limited_flows"]),
     ]
-    tables = [Table(("figure", "value"), tuple(figures), title, (_in_words(result),))]
+    if result.congestion is not None:
+        figures += _congestion(result.congestion)
+    remarks = (_in_words(result), *result.remarks())
+    tables = [Table(("figure", "value"), tuple(figures), title, remarks)]
     if data["flows"]:
         tables.append(
             Table.of(data["links_by_tier"], "links (load = carried / capacity, offered = wanted / capacity)")
@@ -47,6 +50,29 @@ def result_tables(result: Result, by: str | None = None) -> list[Table]:
     if by is not None and by != "tier":
         tables.append(Table.of(result.by(by), f"by {by}"))
     return tables
+
+
+def _control(result: Result) -> str:
+    """Name the congestion control, with parameters that were given."""
+    scenario = result.scenario
+    if result.congestion is None:
+        return "max-min rates"
+    given = "".join(f", {name} {value:g}" for name, value in scenario.cc_params.items())
+    return f"{scenario.cc}{given}"
+
+
+def _congestion(found: Congestion) -> list[tuple[str, Any]]:
+    """Return queues, pauses, marks and losses."""
+    queues = found.queues
+    return [
+        ("peak queue bytes", 0.0 if queues is None else queues.peak_bytes),
+        ("peak queue at", None if queues is None else queues.worst_link),
+        ("mean queue bytes", 0.0 if queues is None else queues.mean_bytes),
+        ("pauses (PFC)", found.pfc.pause_events),
+        ("time links were paused, together [s]", found.pfc.pause_time_s),
+        ("marked packets", found.marked_packets),
+        ("loss fraction", found.loss_fraction),
+    ]
 
 
 def _in_words(result: Result) -> str:
@@ -96,10 +122,12 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         f"baseline {base.scenario.routing}"
     )
     entries: list[tuple[str, str, dict[str, Any], Result, Any]] = [
-        (f"{base.scenario.routing} (baseline)", "max-min", {}, base, None)
+        (f"{base.scenario.routing} (baseline)", base.scenario.cc, {}, base, None)
     ]
     entries += [(row.routing, row.cc, row.params, row.result, row.versus_baseline) for row in comparison.rows]
     rows = []
+    has_params = any("." in name for row in comparison.rows for name in row.params)
+    has_queues = any(row.result.congestion is not None for row in comparison.rows)
     for routing, cc, params, result, versus in entries:
         e, busbw = result.efficiency, result.busbw
         rows.append(
@@ -107,6 +135,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
                 "routing": routing,
                 "cc": cc,
                 "qps": params.get("qps", result.scenario.demand.qps),
+                **({"params": _params(params)} if has_params else {}),
                 "mean_flow": e.mean_flow,
                 "collective": e.collective,
                 "worst_flow": e.worst_flow,
@@ -115,7 +144,35 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
                 "x mean_flow": None if versus is None else versus.mean_flow,
                 "x collective": None if versus is None else versus.collective,
                 "x completion": None if versus is None else versus.completion,
+                **(_queue_columns(result.congestion) if has_queues else {}),
             }
         )
     remarks = ("x: over the baseline's figure.", *comparison.remarks())
     return [Table.of(rows, title, remarks)]
+
+
+def _params(params: dict[str, Any]) -> str:
+    """Return the parameters of a row that differ between rows, rates in bits."""
+    from netplan.congestion.cc.registry import PROTOCOLS
+    from netplan.units import format_rate, format_size
+
+    texts = []
+    for name, value in params.items():
+        cc, dot, own = name.partition(".")
+        if not dot:
+            continue
+        unit = next(each.unit for each in PROTOCOLS.find(cc).parameters if each.name == own)
+        write = {"s": format_time, "bytes": format_size, "bytes/s": format_rate}.get(unit)
+        texts.append(f"{own} {write(value) if write else f'{value:g}'}")
+    return ", ".join(texts)
+
+
+def _queue_columns(found: Congestion | None) -> dict[str, Any]:
+    """Return queues, pauses and losses of a row; nothing for max-min."""
+    if found is None:
+        return {"peak_queue_kb": None, "paused_ms": None, "loss": None}
+    return {
+        "peak_queue_kb": 0.0 if found.queues is None else found.queues.peak_bytes / 1e3,
+        "paused_ms": found.pfc.pause_time_s * 1e3,
+        "loss": found.loss_fraction,
+    }

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from netplan.congestion.cc.registry import PROTOCOLS
 from netplan.fabric import LINK_KINDS
 from netplan.routing import SCHEMES
 from netplan.routing.ib_static import is_direct
+from netplan.simulate.result import unread_remark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +75,8 @@ class Comparison:
 
     baseline: Result
     rows: tuple[Row, ...]
+    unread: tuple[str, ...] = ()
+    """Settings that no congestion control of the rows reads."""
 
     def remarks(self) -> list[str]:
         """Say in words which settings changed nothing, and why."""
@@ -89,13 +93,14 @@ class Comparison:
             and self.baseline.is_contended
         ):
             remarks.append(_MIN_HOP if is_direct(scenario.fabric) else _UP_DOWN)
+        remarks += self._on_protocols()
         windowed = max(result.windowed for result in results)
         return [*remarks, _window_remark(windowed)] if windowed else remarks
 
     def _on_contention(self, results: Sequence[Result]) -> list[str]:
         """Say where contention is, when that explains the whole table."""
         if all(_only_nics(result) for result in results):
-            return [_ONLY_NICS]
+            return [] if any(result.congestion for result in results) else [_ONLY_NICS]
         if not self.baseline.is_contended:
             return [f"The baseline {self.baseline.scenario.routing} has no contended link on this demand."]
         return []
@@ -117,6 +122,25 @@ class Comparison:
                 remarks.append(f"More QPs change nothing under {routing}: {_qp_reason(rows[0])}.")
         return remarks
 
+    def _on_protocols(self) -> list[str]:
+        """Say what of congestion controls and their parameters changed nothing, and what was supposed."""
+        ccs = ", ".join(dict.fromkeys(row.cc for row in self.rows))
+        remarks = [unread_remark(name, ccs) for name in self.unread]
+        ran = [row for row in self.rows if row.result.congestion is not None]
+        for routing in dict.fromkeys(row.routing for row in ran):
+            rows = [row for row in ran if row.routing == routing]
+            if not any(row.result.is_contended for row in rows):
+                remarks.append(
+                    f"NP242: under {routing} no link is contended: congestion control has nothing to share "
+                    "out; what its rows take beyond max-min is the protocols' own margin."
+                )
+            remarks += _equal_parameters(routing, rows)
+            remarks += _equal_protocols(routing, rows)
+        for code in ("NP241", "NP243"):
+            found = {text for row in ran for text in row.result.remarks() if text.startswith(code)}
+            remarks += sorted(found)[:1]
+        return remarks
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain data."""
         return {
@@ -136,8 +160,52 @@ class Comparison:
         }
 
 
+def _equal_parameters(routing: str, rows: Sequence[Row]) -> list[str]:
+    """Say which parameters changed nothing."""
+    remarks = []
+    for name in dict.fromkeys(key for row in rows for key in row.params if "." in key):
+        varied = [row for row in rows if name in row.params]
+        others: dict[str, list[float]] = {}
+        for row in varied:
+            rest = {key: value for key, value in row.params.items() if key != name}
+            others.setdefault(repr(rest), []).append(row.result.completion_s)
+        if all(max(times) - min(times) <= _SAME * max(times) for times in others.values()):
+            congestion = varied[0].result.congestion
+            marked = congestion is not None and congestion.marked_packets > 0
+            why = "" if marked or "ecn" not in _signals(varied[0].cc) else ": no packet was marked"
+            remarks.append(f"NP214: {name} changes nothing under {routing}{why}.")
+    return remarks
+
+
+def _equal_protocols(routing: str, rows: Sequence[Row]) -> list[str]:
+    """Say which protocols gave the same."""
+    remarks, told = [], set[str]()
+    for row in rows:
+        same = [
+            other.cc
+            for other in rows
+            if other.params == row.params
+            and abs(other.result.completion_s - row.result.completion_s) <= _SAME * row.result.completion_s
+        ]
+        names = list(dict.fromkeys(same))
+        if len(names) > 1 and row.cc not in told:
+            told.update(names)
+            remarks.append(
+                f"NP242: {', '.join(names[:-1])} and {names[-1]} give the same completion under {routing}: "
+                "none of their signals ever asked a sender to slow down."
+            )
+    return remarks
+
+
+def _signals(cc: str) -> Sequence[str]:
+    return PROTOCOLS.find(cc).signals
+
+
 def compare_results(
-    baseline: Result, settings: Sequence[tuple[str, str, dict[str, Any], Result]]
+    baseline: Result,
+    settings: Sequence[tuple[str, str, dict[str, Any], Result]],
+    *,
+    unread: Sequence[str] = (),
 ) -> Comparison:
     """Hold results against a baseline.
 
@@ -147,6 +215,8 @@ def compare_results(
         Result of the baseline on the same hosts and demand.
     settings
         (routing, congestion control, other settings, result) of each row.
+    unread
+        Settings that no congestion control of the rows reads.
     """
     rows = []
     for routing, cc, params, result in settings:
@@ -157,7 +227,7 @@ def compare_results(
             completion=result.completion_s / baseline.completion_s,
         )
         rows.append(Row(routing, cc, params, result, versus))
-    return Comparison(baseline, tuple(rows))
+    return Comparison(baseline, tuple(rows), tuple(unread))
 
 
 def _entry(result: Result) -> dict[str, Any]:

@@ -58,6 +58,101 @@ class PhaseResult:
     """Completion time without contention."""
 
 
+@dataclass(frozen=True)
+class Queues:
+    """The longest queues of switch ports."""
+
+    peak_bytes: float
+    """Most bytes that waited at any port."""
+    worst_link: str
+    """Where."""
+    mean_bytes: float
+    """Mean over time of the queue that was longest on average."""
+    mean_link: str
+    """Where."""
+
+
+@dataclass(frozen=True)
+class Pfc:
+    """Pauses of all ports together."""
+
+    pause_time_s: float
+    """Time that links were paused: a link paused for 1 ms counts 1 ms."""
+    pause_events: float
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseSeries:
+    """Rates and queues of a phase over time."""
+
+    phase: str
+    flow: NDArray[np.int64]
+    """(n_senders,) flow of each, counted over the demand."""
+    qp: NDArray[np.int64]
+    """(n_senders,) number of the QP within its flow."""
+    links: tuple[str, ...]
+    """Ports whose queues were watched."""
+    time: NDArray[np.float64]
+    """(n_samples,) [s]."""
+    rate: NDArray[np.float64]
+    """(n_samples, n_senders) received since the sample before [bytes/s of payload]."""
+    queue: NDArray[np.float64]
+    """(n_samples, n_links) bytes that waited."""
+
+
+@dataclass(frozen=True, eq=False)
+class Congestion:
+    """What a protocol did to queues, pauses and losses."""
+
+    pfc: Pfc
+    queues: Queues | None
+    """None where no switch port ever held a packet."""
+    loss_fraction: float
+    """Payload bytes dropped over bytes sent, those sent again included."""
+    marked_packets: float
+    resent_bytes: float
+    method: str
+    """whole, scaled, components or bottlenecks: `netplan.simulate.dynamics`."""
+    scale: float
+    """Smallest part of the bytes that was run in the engine; 1: all."""
+    groups: int
+    """Groups that senders fell into, all phases."""
+    kinds: int
+    """Groups that were run: those that are alike once."""
+    events: int
+    """Events of the engine."""
+    step_s: float
+    """Longest time that one train of packets stands for."""
+    deep: tuple[int, str] | None
+    """Number and name of a switch for which a deep buffer was supposed."""
+    series: tuple[PhaseSeries, ...] = ()
+
+    def method_to_dict(self) -> dict[str, Any]:
+        """Return how the engine was used."""
+        return {
+            "method": self.method,
+            "scale": self.scale,
+            "groups": self.groups,
+            "groups_run": self.kinds,
+            "events": self.events,
+            "step_s": self.step_s,
+        }
+
+
+_METHODS = {
+    "scaled": "Run with {scale:.1%} of the bytes, the rest at the rates reached; --exact runs all.",
+    "components": "Flows that share no full link are run apart, alike groups once: {kinds:,} of {groups:,}"
+    " groups{part}; --exact runs all together.",
+    "bottlenecks": "Too many flows are tied together: full links are run one by one, alike ones once:"
+    " {kinds:,} of {groups:,} groups{part}; --exact runs all together.",
+}
+
+
+def unread_remark(setting: str, cc: str) -> str:
+    """Say that nothing reads a setting."""
+    return f"NP214: {setting} changes nothing: the congestion control is {cc}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """Columns of flow results and link loads, and the figures drawn from them."""
@@ -79,6 +174,8 @@ class Result:
     """(n_links,) flows that cross each link; the largest over the phases."""
     windowed: int
     """Flows that their window limits to less than their NIC's line rate."""
+    congestion: Congestion | None
+    """Queues, pauses and losses; None under ``max-min``, which knows none."""
     events: int
     """Instants at which rates were solved anew."""
     wall_s: float
@@ -127,6 +224,56 @@ class Result:
     def is_contended(self) -> bool:
         """Whether any link is offered more than it can carry."""
         return bool((self.link_offered > CONTENDED).any())
+
+    def _congestion_to_dict(self) -> dict[str, Any]:
+        """Return queues, pauses and losses: null under max-min, which knows none."""
+        found = self.congestion
+        if found is None:
+            return {
+                "pfc": None,
+                "loss_fraction": None,
+                "queues": None,
+                "marked_packets": None,
+                "engine": None,
+            }
+        return {
+            "pfc": vars(found.pfc),
+            "loss_fraction": found.loss_fraction,
+            "queues": None if found.queues is None else vars(found.queues),
+            "marked_packets": found.marked_packets,
+            "engine": found.method_to_dict(),
+        }
+
+    def remarks(self) -> list[str]:
+        """Say, with a code where there is one, what of the settings changed nothing or was supposed."""
+        found, scenario = self.congestion, self.scenario
+        remarks = [unread_remark(name, scenario.cc) for name in scenario.unread]
+        if found is None:
+            return remarks
+        if len(self.rate) and not self.is_contended:
+            remarks.append(
+                f"NP242: no link is contended: {scenario.cc} has nothing to share out; what it takes beyond"
+                " max-min is its own margin"
+            )
+        if found.deep is not None:
+            count, name = found.deep
+            remarks.append(
+                f"NP241: headroom of long links does not fit the buffer of {count:,} switches (such as"
+                f" {name}): deeper ones are supposed; netplan tune says what fits"
+            )
+        if found.loss_fraction > 0 and found.pfc.pause_events > 0:
+            remarks.append(
+                f"NP243: {found.loss_fraction:.2%} of the bytes were lost although switches pause: headroom"
+                " is too small"
+            )
+        if found.method != "whole":
+            part = f", with {found.scale:.1%} of the bytes and more" if found.scale < 1 else ""
+            remarks.append(
+                _METHODS[found.method].format(
+                    scale=found.scale, kinds=found.kinds, groups=found.groups, part=part
+                )
+            )
+        return remarks
 
     def bottlenecks(self, most: int = 5) -> list[Bottleneck]:
         """Return the links with the largest offered load above 1, worst first."""
@@ -233,11 +380,9 @@ class Result:
                 "bottlenecks": [dict(vars(bottleneck)) for bottleneck in self.bottlenecks()],
                 "links_by_tier": self.by("tier"),
                 "contended": self.is_contended,
+                "remarks": self.remarks(),
                 "window_limited_flows": self.windowed,
-                # Max-min rates know no queues: these come with the congestion-control models.
-                "pfc": None,
-                "loss_fraction": None,
-                "queues": None,
+                **self._congestion_to_dict(),
             },
             "manifest": self.scenario.manifest(),
         }

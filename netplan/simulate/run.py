@@ -8,6 +8,13 @@ phase rates are solved anew whenever a flow starts or ends.
 On top of the network's time comes latency: propagation on each cable, each switch, and the two
 hosts once a message. In a ring a piece of data travels every edge in turn, ``passes`` times.
 A flow's window limits its rate to window / RTT, where that is less than its NIC's line rate.
+
+Under a protocol (``cc`` other than ``max-min``) the flows run through the time-domain engine
+(`netplan.simulate.congested`); max-min is solved beside it: it says which links are contended, and
+what the protocol's rates are held against. A flow's rate is what it got while all flows that it
+shares full links with were there: its mean until the first of them ended. A lockstep phase ends
+with its last flow: all run at once, and who is ahead of its ring is not held up, so that the time
+is what its fullest link takes.
 """
 
 from __future__ import annotations
@@ -20,10 +27,16 @@ import numpy as np
 
 from netplan.congestion.efficiency import Efficiency, sender_efficiency
 from netplan.congestion.line_rate import SCALE_UP_LATENCY_S, latencies
+from netplan.errors import ModelRangeError
 from netplan.kernels.completion import complete
 from netplan.kernels.max_min import solve_max_min
 from netplan.routing import FlowTable, Routes, route_flows
-from netplan.simulate.result import PhaseResult, Result
+from netplan.simulate.congested import METHODS, Scene, Trace, run_congested
+from netplan.simulate.dynamics import Control
+from netplan.simulate.result import Congestion, Pfc, PhaseResult, PhaseSeries, Queues, Result
+from netplan.simulate.scenario import MAX_MIN
+from netplan.simulate.senders import make_senders
+from netplan.simulate.switches import lay_switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +45,12 @@ if TYPE_CHECKING:
 
     from netplan.fabric import Fabric
     from netplan.simulate.scenario import Scenario
+    from netplan.simulate.switches import Switches
     from netplan.traffic import Phase
+
+
+#: Least time that a flow is said to take [s]; what is shorter is latency.
+_SHORTEST_S = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +75,8 @@ class _Run:
     """(n_paths,) first rate of all the path's QPs together [bytes/s]."""
     stopped_by: NDArray[np.int64]
     """(n_flows,) resource that stops the flow's slowest path."""
+    path_stopped_by: NDArray[np.int64]
+    """(n_paths,) resource that stops each path."""
     events: int
 
 
@@ -80,6 +100,12 @@ class _PhaseRun:
     """(n_flows,) link that stops the flow's slowest path, -1 for its window."""
     windowed: int
     """Flows that their window limits."""
+    trace: Trace | None
+    """What the engine found; None for max-min."""
+    owner: NDArray[np.int64] | None
+    """(n_senders,) flow of each of the engine's senders; None for max-min."""
+    sent: float
+    """Payload bytes of the phase."""
 
 
 def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | None = None) -> Result:
@@ -106,6 +132,10 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
     """
     begun = time.perf_counter()
     demand = scenario.demand
+    switches = None
+    if scenario.cc != MAX_MIN:
+        check_control(scenario)
+        switches = lay_switches(scenario.fabric, scenario.transport, scenario.switch)
     rate, finish = np.zeros(len(demand)), np.zeros(len(demand))
     bottleneck = np.full(len(demand), -1, np.int64)
     parts = []
@@ -117,7 +147,7 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
             demand.start[rows],
             demand.ring[rows],
         )
-        part = _run_phase(scenario, phase, flows, progress)
+        part = _run_phase(scenario, phase, flows, switches, progress)
         rate[rows], finish[rows], bottleneck[rows] = part.run.rate, part.finish, part.bottleneck
         parts.append(part)
     every = np.concatenate([part.senders for part in parts])
@@ -127,7 +157,9 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
         phases=tuple(part.result for part in parts),
         efficiency=Efficiency(
             mean_flow=float(every.mean()) if len(every) else 1.0,
-            collective=sum(part.result.ideal_s for part in parts) / completion,
+            # The ideal adds the longest path's latency to the last byte's time; in the engine near senders'
+            # bytes fill the link meanwhile, so that without congestion the ratio may pass 1 by a latency.
+            collective=min(sum(part.result.ideal_s for part in parts) / completion, 1.0),
             worst_flow=float(every.min()) if len(every) else 1.0,
         ),
         rate=rate,
@@ -137,13 +169,18 @@ def simulate(scenario: Scenario, *, progress: Callable[[str, int, int], None] | 
         link_offered=np.maximum.reduce([part.offered for part in parts]),
         link_flows=np.maximum.reduce([part.crossing for part in parts]),
         windowed=sum(part.windowed for part in parts),
+        congestion=None if switches is None else _congestion(scenario, parts, switches),
         events=sum(part.run.events for part in parts),
         wall_s=time.perf_counter() - begun,
     )
 
 
 def _run_phase(
-    scenario: Scenario, phase: Phase, flows: _Flows, progress: Callable[[str, int, int], None] | None
+    scenario: Scenario,
+    phase: Phase,
+    flows: _Flows,
+    switches: Switches | None,
+    progress: Callable[[str, int, int], None] | None,
 ) -> _PhaseRun:
     """Route a phase's flows and run them, and run them without contention."""
     fabric, qps = scenario.fabric, scenario.demand.qps
@@ -166,18 +203,195 @@ def _run_phase(
     whole[2 * fabric.endpoints.cable.astype(np.int64) + 1] = receives
     ideal = _run_flows(scenario, flows, alone, whole, phase)
     per_qp = np.repeat(flows.table.offered_rates(line_rate) / qps, np.diff(routes.flow_ptr))
+    trace, owner, load = None, None, routes.link_load(run.path_rate) / capacity
+    if switches is not None and len(flows.table):
+        scene = _scene(scenario, phase, flows, routes, run, room, switches, report)
+        owner = scene.senders.owner
+        trace = run_congested(scene)
+        run = _under_protocol(scene, flows, run, delay, trace)
+        load = _carried(scene, trace) / capacity
     result = _phase_result(phase, flows, run, ideal, delay)
     return _PhaseRun(
         result=result,
         run=run,
         finish=np.full(len(delay), result.completion_s) if phase.lockstep else run.network + delay,
         senders=sender_efficiency(flows.table.src, flows.table.dst, run.rate, sends, receives),
-        load=routes.link_load(run.path_rate) / capacity,
+        load=load,
         offered=routes.link_load(per_qp * routes.weight) / capacity,
         crossing=_flows_per_link(routes),
         bottleneck=_link_of_resource(routes)[run.stopped_by],
         windowed=len(limits),
+        trace=trace,
+        owner=owner,
+        sent=float(flows.size.sum()),
     )
+
+
+def check_control(scenario: Scenario) -> Control:
+    """Return the protocol of a scenario, refusing what it cannot run on.
+
+    Raises
+    ------
+    ModelRangeError
+        No such protocol or parameter, a value out of range, or a routing without queues or another transport.
+    """
+    control = Control.of(
+        scenario.cc,
+        scenario.cc_params,
+        seed=scenario.options.seed,
+        step=scenario.step,
+        exact=scenario.exact,
+    )
+    transport, routing = scenario.transport.name, scenario.routing
+    if routing == "ideal":
+        raise ModelRangeError(
+            f"cc {scenario.cc} cannot run on routing ideal: it has no links inside the network, so no queues",
+            hint=f"--cc {MAX_MIN} for the ideal",
+        )
+    is_credit = scenario.cc.startswith("ib")
+    if is_credit != (transport == "infiniband"):
+        raise ModelRangeError(
+            f"cc {scenario.cc} does not run over {transport}, which routing {routing} stands for",
+            hint=f"--cc {MAX_MIN} there, or a routing of {'infiniband' if is_credit else 'roce'}"
+            " (netplan list routing)",
+        )
+    return control
+
+
+def _congestion(scenario: Scenario, parts: list[_PhaseRun], switches: Switches) -> Congestion:
+    """Put what the engine found in all phases together."""
+    fabric = scenario.fabric
+    ran = [(part, part.trace) for part in parts if part.trace is not None]
+    traces = [trace for _, trace in ran]
+    queues = None
+    if traces:
+        peak = np.maximum.reduce([trace.peak_queue for trace in traces])
+        mean = np.maximum.reduce([trace.mean_queue for trace in traces])
+        if peak.max() > 0:
+            longest, fullest = int(peak.argmax()), int(mean.argmax())
+            queues = Queues(
+                float(peak[longest]),
+                fabric.link_name(longest),
+                float(mean[fullest]),
+                fabric.link_name(fullest),
+            )
+    resent = sum(trace.resent for trace in traces)
+    sent = sum(part.sent for part, _ in ran) + resent
+    deep = switches.deep
+    return Congestion(
+        pfc=Pfc(sum(trace.paused for trace in traces), sum(trace.pauses for trace in traces)),
+        queues=queues,
+        loss_fraction=min(sum(trace.lost for trace in traces) / sent, 1.0) if sent else 0.0,
+        marked_packets=sum(trace.marks for trace in traces),
+        resent_bytes=resent,
+        method=max((trace.method for trace in traces), key=METHODS.index, default=METHODS[0]),
+        scale=min((trace.scale for trace in traces), default=1.0),
+        groups=sum(trace.groups for trace in traces),
+        kinds=sum(trace.kinds for trace in traces),
+        events=sum(trace.events for trace in traces),
+        step_s=min((trace.step for trace in traces), default=0.0),
+        deep=(len(deep), fabric.node_name(int(deep[0]))) if len(deep) else None,
+        series=tuple(
+            _series(scenario, number, part) for number, part in enumerate(parts) if _has_series(part)
+        ),
+    )
+
+
+def _has_series(part: _PhaseRun) -> bool:
+    return part.trace is not None and part.trace.series is not None
+
+
+def _series(scenario: Scenario, number: int, part: _PhaseRun) -> PhaseSeries:
+    """Return rates and queues of a phase over time."""
+    trace, owner = part.trace, part.owner
+    assert trace is not None
+    assert trace.series is not None
+    assert owner is not None
+    first = int(np.searchsorted(scenario.demand.phase, number))
+    flow = owner[trace.sampled]
+    qp = np.arange(len(owner)) - np.searchsorted(owner, owner)
+    found = trace.series
+    before = np.concatenate([[0.0], found.time[:-1]])
+    received = np.diff(found.received, axis=0, prepend=0.0)
+    return PhaseSeries(
+        phase=part.result.name,
+        flow=flow + first,
+        qp=qp[trace.sampled],
+        links=tuple(scenario.fabric.link_name(link) for link in trace.watched),
+        time=found.time,
+        rate=received / (found.time - before)[:, None],
+        queue=found.queue,
+    )
+
+
+def _scene(
+    scenario: Scenario,
+    phase: Phase,
+    flows: _Flows,
+    routes: Routes,
+    run: _Run,
+    room: NDArray[np.float64],
+    switches: Switches,
+    report: Callable[[int], None],
+) -> Scene:
+    """Return what the engine needs of a phase."""
+    demand = scenario.demand
+    senders = make_senders(
+        routes,
+        flows.size,
+        flows.start,
+        run.path_rate,
+        qps=demand.qps,
+        window=None if demand.window_bytes is None else float(demand.window_bytes),
+        pooled=demand.work_conserving,
+    )
+
+    def progress(done: int, total: int) -> None:
+        report(done * routes.n_paths // max(total, 1))
+
+    return Scene(
+        fabric=scenario.fabric,
+        transport=scenario.transport,
+        routes=routes,
+        senders=senders,
+        switches=switches,
+        control=check_control(scenario),
+        payload=float(scenario.mtu),
+        stopped_by=run.path_stopped_by,
+        capacity=room,
+        network=run.network,
+        lockstep=phase.lockstep,
+        record=scenario.record,
+        progress=progress,
+    )
+
+
+def _under_protocol(scene: Scene, flows: _Flows, run: _Run, delay: NDArray[np.float64], trace: Trace) -> _Run:
+    """Return what the phase's flows did under the protocol."""
+    n, owner = len(flows.table), scene.senders.owner
+    finish = np.zeros(n)
+    np.maximum.at(finish, owner, trace.finish)
+    rate = np.bincount(owner, trace.rate, minlength=n).astype(np.float64)
+    network = np.maximum(finish - delay, _SHORTEST_S)
+    return replace(run, rate=rate, network=network, events=run.events + trace.events)
+
+
+def _carried(scene: Scene, trace: Trace) -> NDArray[np.float64]:
+    """Return what every link carried on average until the last of its senders ended [bytes/s]."""
+    routes, senders = scene.routes, scene.senders
+    n_paths = routes.n_paths
+    size = np.bincount(senders.path, senders.size, minlength=n_paths).astype(np.float64)
+    last = np.zeros(n_paths)
+    np.maximum.at(last, senders.path, trace.finish)
+    bytes_of = routes.link_load(size)
+    end = np.zeros(routes.n_links + routes.n_trunks + len(scene.capacity))
+    np.maximum.at(end, routes.resource, np.repeat(last, np.diff(routes.path_ptr)))
+    until = end[: routes.n_links].copy()
+    if routes.n_trunks:
+        members = np.diff(routes.trunk_ptr)
+        trunk_end = np.repeat(end[routes.n_links : routes.n_links + routes.n_trunks], members)
+        np.maximum.at(until, routes.trunk_link, trunk_end)
+    return np.divide(bytes_of, until, out=np.zeros(routes.n_links), where=until > 0)
 
 
 def _nic_rates(
@@ -212,7 +426,8 @@ def _run_flows(
     n = len(flows.table)
     if n == 0:
         nothing = np.zeros(0)
-        return _Run(nothing, nothing, nothing, np.zeros(0, np.int64), 0)
+        none = np.zeros(0, np.int64)
+        return _Run(nothing, nothing, nothing, none, none, 0)
     owner = np.repeat(np.arange(n), np.diff(routes.flow_ptr))
     coefficient = np.repeat(routes.weight, np.diff(routes.path_ptr)) * routes.share
     pooled = scenario.demand.work_conserving
@@ -251,7 +466,7 @@ def _run_flows(
     path_rate = first * routes.weight
     rate = np.bincount(owner, path_rate, minlength=n).astype(np.float64)
     slowest = np.lexsort((first, owner))[routes.flow_ptr[:-1]]
-    return _Run(rate, network, path_rate, stopped_by[slowest], events)
+    return _Run(rate, network, path_rate, stopped_by[slowest], stopped_by, events)
 
 
 def _flow_latency(scenario: Scenario, flows: _Flows, routes: Routes) -> NDArray[np.float64]:

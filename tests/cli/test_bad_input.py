@@ -211,7 +211,7 @@ def test_wrong_usage_has_status_2(files: Path, arguments: list[str], says: str) 
     ("arguments", "says"),
     [
         (["--routing", "ecpm"], "ecmp"),
-        (["--cc", "dcqcn"], "max-min"),
+        (["--cc", "dcqnc"], "dcqcn"),
         (["--mtu", "9000"], "4096"),
         (["--set", "leaf.uplinks"], "--set"),
         (["--set", "leaf.uplinx=3"], "uplinks"),

@@ -1,0 +1,1 @@
+"""Congestion controls, one file each; `registry.PROTOCOLS` finds them by name."""
