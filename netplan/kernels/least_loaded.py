@@ -230,6 +230,7 @@ def _place(
     """Place every flow by a shortest-path search over (busiest link, sum of loads)."""
     n_nodes = len(ptr) - 1
     n = len(src_leaf)
+    leads_to = link_dst[link]
     hops = np.full((n, width), -1, np.int64)
     load = np.zeros(len(per_capacity))
     peak = np.full(n_nodes, np.inf)
@@ -261,11 +262,13 @@ def _place(
                     break
                 count = ptr[node + 1] - ptr[node]
                 turn = choose_one(key[f], np.uint64(look), count)
-                for i in range(count):
-                    e = link[ptr[node] + (turn + i) % count]
-                    other = link_dst[e]
+                place = ptr[node] + turn - 1
+                for _ in range(count):
+                    place = place + 1 if place + 1 < ptr[node + 1] else ptr[node]
+                    other = leads_to[place]
                     if away[other] != away[node] - 1:
                         continue
+                    e = link[place]
                     new_peak, new_total = max(peak[node], load[e]), total[node] + load[e]
                     if via[other] < 0:
                         queue[tail] = other

@@ -107,6 +107,7 @@ def _growth_tables(shown: Sequence[Design]) -> list[Table]:
     rows = [
         (
             design.name,
+            design.growth.design or "",
             design.growth.touched,
             None if design.growth.touched_fraction is None else f"{design.growth.touched_fraction:.1%}",
             design.growth.new_cables,
@@ -118,7 +119,7 @@ def _growth_tables(shown: Sequence[Design]) -> list[Table]:
     ]
     if not rows or shown[0].growth is None:
         return []
-    columns = ("design", "cables_touched", "of_all", "new_cables", "new_switches", "why_not")
+    columns = ("design", "grows_into", "cables_touched", "of_all", "new_cables", "new_switches", "why_not")
     return [Table(columns, tuple(rows), f"Growing to {format_count(shown[0].growth.gpus)} GPUs")]
 
 
@@ -200,7 +201,8 @@ def _remarks(shown: Sequence[Design]) -> list[str]:
         for remark in design.remarks:
             remarks.setdefault(remark, []).append(design.name)
     for remark, names in remarks.items():
-        others = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
+        more = len(names) - _NAMED
+        others = f" and {more} other{'s' if more > 1 else ''}" if more > 0 else ""
         lines.append(f"{', '.join(names[:_NAMED])}{others}: {remark}.")
     return lines
 

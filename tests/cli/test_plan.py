@@ -64,7 +64,7 @@ def test_specs_are_written_and_can_be_used(tmp_path):
 
 def test_a_limit_that_nothing_keeps_ends_with_status_3_and_lists_why():
     result = run(*SMALL, "--max-cost", "1k", "--format", "json", status=3)
-    assert "--max-cost 1,000 refuses" in result.stderr
+    assert "--max-cost 1,000 USD refuses" in result.stderr
     data = json.loads(result.stdout)
     assert data["designs"] == []
     assert {each["limit"] for each in data["rejected"]} >= {"cost"}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from netplan.planning.plan.survey import CableGroup, Survey
     from netplan.spec.parts import NicSpec, PartSpec
 
-__all__ = ["Bound", "bound"]
+__all__ = ["Bound", "Crowded", "bound"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,14 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Crowded(Rejection):
+    """Refused because a switch has fewer cages than its modules need."""
+
+    tier: str = ""
+    """Tier of the switch."""
+
+
+@dataclass(frozen=True)
 class _Pieces:
     """Pieces of a part."""
 
@@ -92,8 +100,8 @@ def bound(survey: Survey, switch: SwitchSpec, catalogue: Catalogue, *, has_floor
     Returns
     -------
     Bound or Rejection
-        Rejected where the switch lists too few ports, or the modules do not fit the cages of a tier's busiest
-        switch.
+        Rejected where the switch lists too few ports, or (`Crowded`) the modules do not fit the cages of a
+        tier's busiest switch.
     """
     small = _too_small(survey, switch, catalogue)
     if small is not None:
@@ -118,10 +126,11 @@ def bound(survey: Survey, switch: SwitchSpec, catalogue: Catalogue, *, has_floor
             cages[tier] = cages.get(tier, 0) + ceil(links / _links_of_module(medium))
     for tier, needed in cages.items():
         if switch.cages is not None and needed > switch.cages.value.count:
-            return Rejection(
+            return Crowded(
                 (f"{survey.candidate.name} of {switch.name}",),
                 f"{tier}: the modules need {needed} cages, {switch.name} has {switch.cages.value.count}",
                 "the catalogue has no module that splits a cage further; --parts FILE adds one",
+                tier=tier,
             )
     return Bound(survey, switch.name, _cost(pieces, unlisted), _power(pieces, unlisted))
 

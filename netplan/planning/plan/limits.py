@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NoDesignError", "broken_limit", "nothing_left", "put_together"]
 
+_UNITS = {"cost": " USD", "power": " W", "stops": " a month"}
+
 _OPTIONS = {
     "cost": "max-cost",
     "power": "max-power",
@@ -123,11 +125,12 @@ def _binding(limit: str, group: list[Rejection], request: Request) -> str:
     values = [each.value for each in group if each.value is not None]
     if limit == "any_to_any":
         return f"--{_OPTIONS[limit]} refuses {count}"
-    asked = f"--{_OPTIONS[limit]} {_number(getattr(request.limits, limit))} refuses {count}"
+    unit = _UNITS.get(limit, "")
+    asked = f"--{_OPTIONS[limit]} {_number(getattr(request.limits, limit))}{unit} refuses {count}"
     if not values:
         return f"{asked}, all of unknown {limit}"
     best = max(values) if limit == "efficiency" else min(values)
-    return f"{asked}, of which the nearest has {_number(best)}"
+    return f"{asked}, of which the nearest has {_number(best)}{unit}"
 
 
 def _number(value: float) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from netplan.errors import FabricError, did_you_mean
 from netplan.planning.plan.families import GENERATORS
 from netplan.routing import SCHEMES
+from netplan.topology.sizes import MOST_ENDPOINTS
 from netplan.units import format_count, format_length, format_rate
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ _RATIOS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _MOST_RATIO = 100.0
 
 _MOST_SITES = 16
+
+#: Half of the way around the Earth [m].
+_LONGEST_SPAN = 20_000e3
 
 #: Fabrics that are simulated where the request does not say, and from how many GPUs on fewer.
 _SIMULATED, _SIMULATED_LARGE, _LARGE = 16, 10, 32_768
@@ -172,13 +176,21 @@ class Request:
                 f"NICs per host = {self.nics} and GPUs per host = {per_host}: one must divide the other",
                 hint="give as many NICs as GPUs, or a divisor or multiple",
             )
+        if not (isfinite(self.nic_rate) and self.nic_rate > 0):
+            raise FabricError(f"NIC rate = {self.nic_rate:g} is not a rate above 0", hint="--nic 400G")
         if self.gpus < 2 * per_host:
             raise FabricError(
-                f"{format_count(max(self.gpus, 0))} GPUs are fewer than two hosts of {per_host}: "
-                "there is nothing to join",
+                f"{self.gpus} GPUs are fewer than two hosts of {per_host}: there is nothing to join",
                 hint=f"at least {2 * per_host} GPUs",
             )
         for gpus in (self.gpus, self.grow_to or self.gpus):
+            ports = gpus // per_host * self.nics
+            if ports > MOST_ENDPOINTS:
+                raise FabricError(
+                    f"{format_count(gpus)} GPUs have {format_count(ports)} NICs, more than the "
+                    f"{format_count(MOST_ENDPOINTS)} that netplan is meant for",
+                    hint=f"at most {format_count(MOST_ENDPOINTS // self.nics * per_host)} GPUs",
+                )
             if gpus % per_host:
                 below = gpus // per_host * per_host
                 raise FabricError(
@@ -216,6 +228,11 @@ class Request:
             )
         if self.sites == 1 and self.span is not None:
             raise FabricError(f"a span of {format_length(self.span)} joins two sites", hint="--sites 2")
+        if self.span is not None and not 0 < self.span <= _LONGEST_SPAN:
+            raise FabricError(
+                f"span = {format_length(self.span)} is out of range",
+                hint=f"above 0, at most {format_length(_LONGEST_SPAN)}",
+            )
         if self.hosts < self.sites:
             raise FabricError(f"{self.hosts} hosts cannot be shared out among {self.sites} sites")
         if self.metro_oversubscription <= 0 or not isfinite(self.metro_oversubscription):

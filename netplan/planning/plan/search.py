@@ -1,7 +1,8 @@
 """Request in, plan out.
 
 1. Every generator proposes candidates; each is built, counted and bounded, or refused with the reason.
-2. Candidates whose bounds break a limit are refused with the figure that does.
+2. Candidates whose bounds break a limit are refused with the figure that does. Those whose modules need more
+   cages than a switch has are tried again with even numbers of ports (`netplan.planning.plan.even`).
 3. *Promising* candidates are priced, and simulated unless their modules do not fit the switches' cages, in
    batches of `BATCH` fabrics, until so many were as the request asks. They are taken in turn from three rows,
    each cheapest first and one of each family and ratio before the second of any: candidates with all large
@@ -18,15 +19,16 @@ requests give equal plans, whatever the number of workers.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from netplan.catalog.parts import load_catalogue
-from netplan.planning.plan.bounds import Bound, bound
+from netplan.planning.plan.bounds import Bound, Crowded, bound
 from netplan.planning.plan.boxes import find_boxes
 from netplan.planning.plan.crew import crew
 from netplan.planning.plan.design import Design, Plan, Rejection, Skipped, rounded
+from netplan.planning.plan.even import even_ports
 from netplan.planning.plan.families import GENERATORS, Candidate, Ground
 from netplan.planning.plan.growing import growing
 from netplan.planning.plan.limits import NoDesignError, broken_limit, nothing_left, put_together
@@ -37,7 +39,7 @@ from netplan.planning.plan.trial import Trial, try_out
 from netplan.units import format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from netplan.catalog.parts import Catalogue
     from netplan.planning.plan.boxes import Box
@@ -90,7 +92,10 @@ def plan_designs(request: Request, *, workers: int = 1, progress: Progress | Non
     with crew(workers if request.gpus >= _LARGE else 1, request, catalogue, progress) as team:
         surveys, refused = _surveys(team, proposed)
         rejected += refused
-        bounds, refused = _bounds(surveys, request, catalogue)
+        bounds, lacking, refused = _bounds(surveys, request, catalogue)
+        rejected += refused
+        evened, refused = _evened(lacking, {each.signature for each in surveys}, team, request, catalogue)
+        bounds += evened
         rejected += refused
         designs, left, refused = _try(bounds, request, team)
         rejected += refused
@@ -155,20 +160,77 @@ def _surveys(team: Crew, proposed: Sequence[Candidate]) -> tuple[list[Survey], l
     return list(found.values()), rejected
 
 
+@dataclass(frozen=True)
+class _Lacking:
+    """A candidate with switches that lack cages in one tier, each with its refusal."""
+
+    survey: Survey
+    tier: str
+    refusals: Mapping[str, Rejection]
+
+
 def _bounds(
     surveys: Sequence[Survey], request: Request, catalogue: Catalogue
-) -> tuple[list[Bound], list[Rejection]]:
-    """Return the bounds of each with each of its switches, and what breaks a limit or cannot be plugged."""
-    bounds, rejected = [], []
+) -> tuple[list[Bound], list[_Lacking], list[Rejection]]:
+    """Return the bounds of each with each of its switches, what lacks cages, and what breaks a limit."""
+    bounds: list[Bound] = []
+    lacking: list[_Lacking] = []
+    rejected: list[Rejection] = []
     for found in surveys:
+        crowded: dict[str, dict[str, Rejection]] = {}
         for part in found.candidate.parts:
             each = bound(found, catalogue.switch(part), catalogue, has_floor=request.floor is not None)
+            if isinstance(each, Crowded):
+                crowded.setdefault(each.tier, {})[part] = each
+                continue
             broken = each if isinstance(each, Rejection) else broken_limit(each, request)
             if broken is not None:
                 rejected.append(broken)
             elif isinstance(each, Bound):
                 bounds.append(each)
-    return bounds, rejected
+        lacking += [_Lacking(found, tier, refusals) for tier, refusals in crowded.items()]
+    return bounds, lacking, rejected
+
+
+def _evened(
+    lacking: Sequence[_Lacking], known: set[str], team: Crew, request: Request, catalogue: Catalogue
+) -> tuple[list[Bound], list[Rejection]]:
+    """Return what has cages enough with even numbers of ports; the others stay refused as they were.
+
+    Parameters
+    ----------
+    lacking
+        What lacks cages.
+    known
+        Signatures of fabrics that are tried anyhow.
+    team, request, catalogue
+        As everywhere here.
+    """
+    bounds: list[Bound] = []
+    rejected: list[Rejection] = []
+    left = list(lacking)
+    for _ in ("leaf", "spine"):  # an even leaf may make the spines odd
+        jobs = []
+        for each in left:
+            candidate = even_ports(each.survey, each.tier, tuple(each.refusals))
+            if candidate is None:
+                rejected += each.refusals.values()
+            else:
+                jobs.append((each, candidate))
+        left = []
+        surveys = team.each("sizing", survey, [candidate for _, candidate in jobs])
+        for (each, _), found in zip(jobs, surveys, strict=True):
+            if isinstance(found, Rejection) or found.signature in known:
+                rejected += each.refusals.values()
+                continue
+            known.add(found.signature)
+            good, crowded, refused = _bounds([found], request, catalogue)
+            bounds += good
+            rejected += refused
+            for still in crowded:
+                first = {part: each.refusals[part] for part in still.refusals}
+                left.append(replace(still, refusals=first))
+    return bounds, [*rejected, *(refusal for each in left for refusal in each.refusals.values())]
 
 
 # ---- trying out ------------------------------------------------------------------------------------------

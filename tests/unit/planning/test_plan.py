@@ -18,10 +18,12 @@ from netplan.planning import bom
 from netplan.planning.failures import RATES, study_failures
 from netplan.planning.growth import regrow
 from netplan.planning.plan import Amount, Limits, Rejection, Request, plan_designs
-from netplan.planning.plan.bounds import Bound, bound
+from netplan.planning.plan.bounds import Bound, Crowded, bound
 from netplan.planning.plan.boxes import find_boxes
+from netplan.planning.plan.even import even_ports, even_split
 from netplan.planning.plan.families import GENERATORS, Ground
 from netplan.planning.plan.families.direct import fewest_routers
+from netplan.planning.plan.growing import later_names
 from netplan.planning.plan.impact import failing
 from netplan.planning.plan.metro import share_out
 from netplan.planning.plan.pareto import beats, rank
@@ -422,6 +424,59 @@ def test_growing_is_that_of_a_growth_plan():
     assert torus.why_not == "its family proposes no like design of that size"
 
 
+def test_what_is_full_on_two_tiers_grows_into_three():
+    # 1,024 NICs fill 32 leaves and 16 spines of 64 ports. In a clos half of a spine looks up, so of its
+    # 64 cables 32 stay: 512 of 1,024 are moved, and 4 x 1,024 hosts are what 128 leaves hold.
+    made = plan_designs(
+        Request(
+            gpus=1024,
+            grow_to=4096,
+            switches=("qm9700",),
+            families=("leaf-spine",),
+            max_oversubscription=1.0,
+        )
+    )
+    growth = made.designs[0].growth
+    assert growth is not None
+    assert (growth.design, growth.why_not) == ("clos-r64", None)
+    assert growth.touched == 512
+    assert growth.touched_fraction == 512 / 2048
+    assert growth.new_switches == (128 + 128 + 64) - (32 + 16)
+    assert growth.new_cables == 3 * 4096 - (2048 - 0)
+
+
+def test_what_is_full_on_three_tiers_does_not_grow():
+    made = plan_designs(
+        Request(
+            gpus=16384,
+            grow_to=131072,
+            switches=("qm9700",),
+            families=("clos",),
+            max_oversubscription=1.0,
+        )
+    )
+    growth = made.designs[0].growth
+    assert growth is not None
+    assert growth.design is None
+    assert growth.why_not == "128 pods need 128 ports on each core; core.radix = 64"
+
+
+@pytest.mark.parametrize(
+    ("name", "later"),
+    [
+        ("leaf-spine-r64-2-sites", "clos-r64-2-sites"),
+        ("2-plane-split-rails-2t-r128", "2-plane-split-rails-3t-r128"),
+        ("dual-tor-2t-r256-2to1", "dual-tor-3t-r256-2to1"),
+        ("rail-only-1t-r64", "rail-only-2t-r64"),
+        ("rail-optimized-3t-by-rail-r128-even-spine-even-leaf", None),
+    ],
+)
+def test_later_designs_are_of_the_same_kind(name, later):
+    same, *more = later_names(name)
+    assert same == (name.removesuffix("-even-spine-even-leaf"),)
+    assert more == ([] if later is None else [(later,)])
+
+
 # ---- The published and the impossible ------------------------------------------------------------------
 
 
@@ -452,7 +507,7 @@ def refused(**wishes) -> NoDesignError:
 
 def test_the_limit_that_binds_is_named_with_the_best_there_is():
     error = refused(limits=Limits(cost=1.0), families=("leaf-spine",))
-    assert "no design for 256 GPUs keeps to the limits: --max-cost 1 refuses" in error.message
+    assert "no design for 256 GPUs keeps to the limits: --max-cost 1 USD refuses" in error.message
     cheapest = min(each.value or 0.0 for each in error.plan.rejected if each.limit == "cost")
     assert f"nearest has {cheapest:,.0f}" in error.message
     assert "--max-efficiency" not in error.message
@@ -485,7 +540,13 @@ def test_nothing_can_be_built():
         ({"grow_to": 256}, "do not grow to 256"),
         ({"grow_to": 1001}, "1,001 GPUs are not whole hosts"),
         ({"gpus": 8}, "fewer than two hosts"),
-        ({"gpus": -8}, "fewer than two hosts"),
+        ({"gpus": -8}, "-8 GPUs are fewer than two hosts"),
+        ({"gpus": 8_000_000}, "8,000,000 GPUs have 8,000,000 NICs, more than the 4,194,304"),
+        ({"grow_to": 8_000_000}, "8,000,000 GPUs have 8,000,000 NICs"),
+        ({"nic_rate": 0.0}, "NIC rate = 0 is not a rate above 0"),
+        ({"nic_rate": float("nan")}, "NIC rate = nan is not a rate above 0"),
+        ({"sites": 2, "span": 1e9}, "span = 1000000 km is out of range"),
+        ({"sites": 2, "span": 0.0}, "out of range"),
         ({"gpus_per_host": 0}, "too few"),
         ({"nics_per_host": 3}, "one must divide the other"),
         ({"max_oversubscription": 0.5}, "oversubscription = 0.5 is out of range"),
@@ -541,3 +602,51 @@ def test_what_cannot_be_routed_is_refused_with_the_reason():
     trial = try_out(found, ("qm9700",), request, catalogue)
     assert trial.designs or "cannot run" in trial.rejected[0].reason
     assert isinstance(bound(found, catalogue.switch("qm9700"), catalogue, has_floor=True), Bound)
+
+
+# ---- even numbers of ports ---------------------------------------------------------------------------------
+
+
+@given(
+    radix=st.integers(2, 150),
+    down=st.integers(1, 200),
+    ratio=st.sampled_from([1.0, 1.5, 2.0, 3.0, 7.0]),
+    breakout=st.sampled_from([1, 2, 4]),
+)
+def test_an_even_split_is_the_widest_of_all_that_fit(radix, down, ratio, breakout):
+    fits = [
+        (links, up)
+        for links in range(1, down + 1)
+        for up in range(2, radix + 1, 2)
+        if links % (2 * breakout) == 0
+        and links // breakout + up <= radix
+        and links <= up * ratio * breakout + 1e-6
+    ]
+    wide = [each for each in fits if each[0] == max(links for links, _ in fits)]
+    assert even_split(radix, down, ratio, breakout) == min(wide, default=None)
+
+
+def test_odd_ports_that_cost_a_cage_too_many_are_made_even():
+    # 128 ports in 64 cages. The fewest switches have 85 links down and 43 up: 43 + 22 cages. 84 and 42 fit.
+    request = Request(
+        gpus=1024, families=("multi-plane",), planes=(8,), tiers=(2,), switches=("sn5610",), simulate=4
+    )
+    odd, even = "8-plane-per-nic-2t-r128-2to1", "8-plane-per-nic-2t-r128-2to1-even-leaf"
+    found = next(each for each in surveys(request) if each.candidate.name == odd)
+    refusal = bound(found, shipped_catalogue().switch("sn5610"), shipped_catalogue(), has_floor=False)
+    assert isinstance(refusal, Crowded)
+    assert (refusal.tier, refusal.reason) == ("leaf", "leaf: the modules need 65 cages, sn5610 has 64")
+    plan = plan_designs(request)
+    assert not any("cages" in each.reason for each in plan.rejected)
+    design = next(each for each in plan.designs if each.name == even)
+    assert design.spec["leaf"] == {"downlinks": 84, "uplinks": 42}
+    made = bom.bill(build_spec(design.spec), shipped_catalogue(), bom.Wishes(switches={"*": "sn5610"}))
+    assert not any("cages" in remark for remark in made.remarks)
+
+
+def test_what_is_even_already_stays_refused():
+    request = Request(gpus=1024, families=("leaf-spine",), switches=("q3400",), max_oversubscription=1.0)
+    found = surveys(request)[0]
+    assert even_ports(found, "leaf", ("q3400",)) is None
+    with pytest.raises(NoDesignError, match="leaf: the modules need 108 cages, q3400 has 72"):
+        plan_designs(request)
