@@ -112,8 +112,8 @@ class Options:
     seed: int = 0
     step: float | None = None
     """Longest time one train stands for [s]; 0: single packets; None: from each flow's round trip."""
-    bucket: float | None = None
-    """Width of a bucket of the event calendar [s]; None: a quarter of a packet or train."""
+    ordered: bool = False
+    """Do events in the order of time to the last digit, not to a quarter of a packet: slower."""
     end: float = np.inf
     """Stop here [s]."""
     sample: float = 0.0
@@ -328,6 +328,7 @@ def _world(
     counter[col.C_RECOVERY] = col.GO_BACK_N if options.go_back_n else col.SELECTIVE
     counter[col.C_DEPENDS_ON_ACK] = options.depends_on_ack
     counter[col.C_USES_INT] = uses_int
+    counter[col.C_ORDERED] = options.ordered
     counter[col.C_CREDITS] = np.isfinite(link[:, col.L_CREDIT]).any()
     counter[col.C_VARIABLE_WINDOW] = options.window_follows_rate
     counter[col.C_ROWS] = 8 + (int(np.diff(after_ptr).max()) if len(after) else 0)
@@ -375,7 +376,7 @@ def _n_samples(options: Options) -> int:
 def _option_row(options: Options, step: float, flows: Flows, fastest: float) -> NDArray[np.float64]:
     option = np.zeros(col.X_COLUMNS)
     # A quarter of what a packet takes on the fastest link, or of a train.
-    option[col.X_WIDTH] = options.bucket or max((flows.payload + flows.header) / fastest, step) / 4
+    option[col.X_WIDTH] = max((flows.payload + flows.header) / fastest, step) / 4
     option[col.X_END] = options.end
     option[col.X_SAMPLE] = options.sample
     option[col.X_NEXT_SAMPLE] = options.sample
@@ -534,7 +535,8 @@ def _enter_starts(world: col.World, start: NDArray[np.float64]) -> None:
     """Put the starts of flows that wait for nothing into the calendar: rows 0 to n_flows - 1."""
     rows, count = world.train_int, world.counter
     width, last = world.option[col.X_WIDTH], count[col.C_BUCKETS] - 1
-    for f in np.flatnonzero(world.flow_int[:, col.G_WAITS] == 0):
+    first = np.flatnonzero(world.flow_int[:, col.G_WAITS] == 0)
+    for f in first[np.argsort(start[first], kind="stable")]:
         slot = min(int(start[f] / width), last)
         world.train[f, col.P_TIME] = start[f]
         rows[f, col.Q_TYPE] = col.START

@@ -1,9 +1,9 @@
 """The time-domain engine: trains of packets through queues, marks, pauses and senders.
 
 What moves is a *train*: the whole packets that a flow sends within one step of time (`F_STEP`, at its
-share of the NIC), at least one. A train knows when its first packet is where it is, and how far behind the last one
-follows. Per hop it needs one or two events. As the step goes to zero every train is one packet,
-and the engine is a packet simulator of the same rules, which is how it is tested
+share of the NIC), at least one. A train knows when its first packet is where it is, and how far
+behind the last one follows. Per hop it needs one or two events. As the step goes to zero every train
+is one packet, and the engine is a packet simulator of the same rules, which is how it is tested
 (`trains_reference`); longer steps are cheaper by the number of packets in a train.
 
 Rules, per event at time t (C rate of a link, D its delay, b bytes of the train, b1 of a packet):
@@ -21,7 +21,7 @@ Rules, per event at time t (C rate of a link, D its delay, b bytes of the train,
   it shares the queue of data; its bytes take their time of the links on the way.
 
 Events lie in a calendar of buckets (R. Brown, *Calendar queues*, CACM 31, 1988): the order within
-one bucket, a fraction of a packet time, is not kept; times within it are.
+one bucket, a fraction of a packet time, is kept only on request; times within it are exact.
 
 Random numbers are hashes of (seed, flow, packet, hop): they do not depend on the order of events.
 """
@@ -57,6 +57,7 @@ from netplan.kernels.trains_state import (
     C_EVENTS,
     C_FREE,
     C_N_FREE,
+    C_ORDERED,
     C_PENDING,
     C_RECOVERY,
     C_ROWS,
@@ -208,12 +209,20 @@ def _put(w: World, p: int, time: float) -> None:
     bucket = max(int(time / w.option[X_WIDTH]), count[C_BUCKET])
     bucket = min(bucket, count[C_BUCKET] + count[C_BUCKETS] - 1)
     slot = bucket & (count[C_BUCKETS] - 1)
-    w.train_int[p, Q_NEXT] = -1
-    if w.head[slot] < 0:
+    rows = w.train_int
+    at, before = w.head[slot], -1
+    if count[C_ORDERED] == 1:
+        while at >= 0 and w.train[at, P_TIME] <= time:
+            before, at = at, rows[at, Q_NEXT]
+    elif at >= 0:
+        before, at = w.tail[slot], -1
+    rows[p, Q_NEXT] = at
+    if before < 0:
         w.head[slot] = p
     else:
-        w.train_int[w.tail[slot], Q_NEXT] = p
-    w.tail[slot] = p
+        rows[before, Q_NEXT] = p
+    if at < 0:
+        w.tail[slot] = p
     count[C_PENDING] += 1
 
 

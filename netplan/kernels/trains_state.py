@@ -207,8 +207,9 @@ X_COLUMNS = 11
     C_HOPS,
     C_ROWS,  # rows of the train table that one event may take
     C_CREDITS,  # some links have credits
-) = range(18)
-C_COLUMNS = 18
+    C_ORDERED,  # events within a bucket of the calendar keep their order too
+) = range(19)
+C_COLUMNS = 19
 
 
 class World(NamedTuple):

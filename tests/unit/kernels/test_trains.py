@@ -99,7 +99,7 @@ def test_single_packets_equal_the_obvious_simulator(data, protocol, lossless, wi
         offered,
         PROTOCOLS.find(protocol),
         parameters,
-        Options(step=0, bucket=2e-11, window=window, window_follows_rate=False, end=0.1),
+        Options(step=0, ordered=True, window=window, window_follows_rate=False, end=0.1),
     )
     links, senders = reference(net, offered, profile, parameters, window)
     assert_same(out, links, senders)
