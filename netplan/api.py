@@ -31,9 +31,9 @@ from netplan.traffic import build_demand
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from netplan.congestion.checks import SettingFault
     from netplan.congestion.switch import SwitchProfile
     from netplan.fabric import Fabric
+    from netplan.fabric.checks import FabricFault
     from netplan.planning.bom import Bill
     from netplan.planning.plan import Plan
     from netplan.planning.search import Search
@@ -421,7 +421,7 @@ def tune(
     fabric: Fabric,
     *,
     parts: str | None = None,
-    unread: Sequence[SettingFault] = (),
+    unread: Sequence[FabricFault] = (),
     **asked: Any,  # noqa: ANN401 -- Asked's fields
 ) -> Tuning:
     """Return ECN, PFC and protocol settings by class of switch ports, and whether the buffers hold them.

@@ -15,9 +15,8 @@ from netplan.errors import CatalogError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from netplan.congestion.checks import SettingCheck
     from netplan.congestion.line_rate import Transport
-    from netplan.fabric.checks import Check
+    from netplan.fabric.checks import CheckPage
 
 #: Version of the JSON.
 SCHEMA = "netplan/explain/1"
@@ -252,7 +251,7 @@ def _checks() -> Iterator[Entry]:
     from netplan.congestion.checks import SETTING_CHECKS
     from netplan.fabric.checks import CHECKS
 
-    checks: list[Check | SettingCheck] = [*CHECKS.values(), *SETTING_CHECKS.values()]
+    checks: list[CheckPage] = [*CHECKS.values(), *SETTING_CHECKS.values()]
     for check in checks:
         facts = (("looks at", check.what), ("why", check.why), ("remedy", check.remedy))
         yield Entry("check", check.code, check.title, _sentence(check.title), facts, words=(check.title,))

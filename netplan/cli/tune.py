@@ -16,7 +16,7 @@ from netplan.files import write_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from netplan.congestion.checks import SettingFault
+    from netplan.fabric.checks import FabricFault
 
 #: Entries of an ECN curve: Kmin, Kmax, Pmax.
 _CURVE = 3
@@ -242,10 +242,10 @@ def _split_ecn(items: Sequence[str]) -> dict[str, tuple[float, float, float] | s
     return found
 
 
-def _split_params(items: Sequence[str], cc: str) -> tuple[dict[str, float], list[SettingFault]]:
+def _split_params(items: Sequence[str], cc: str) -> tuple[dict[str, float], list[FabricFault]]:
     """Return parameters of a protocol in SI units, and those of others as warnings."""
     from netplan.congestion.cc.registry import PROTOCOLS
-    from netplan.congestion.checks import SettingFault
+    from netplan.fabric.checks import FabricFault
 
     protocol = PROTOCOLS.find(cc)
     units: Mapping[str, str] = {each.name: each.unit for each in protocol.parameters}
@@ -260,7 +260,7 @@ def _split_params(items: Sequence[str], cc: str) -> tuple[dict[str, float], list
         if dot and PROTOCOLS.find(owner).name != cc:
             message = f"{key.strip()} changes nothing: the congestion control is {cc}"
             foreign.append(
-                SettingFault("NP214", "warning", "--param", message, hint=f"--cc {owner}, or leave it out")
+                FabricFault("NP214", "warning", "--param", message, hint=f"--cc {owner}, or leave it out")
             )
             continue
         if name in own:

@@ -40,8 +40,8 @@ class FabricFault:
 
 
 @dataclass(frozen=True)
-class Check:
-    """A check and its page."""
+class CheckPage:
+    """What is written of a check."""
 
     code: str
     title: str
@@ -51,6 +51,12 @@ class Check:
     """What goes wrong otherwise."""
     remedy: str
     """What to change."""
+
+
+@dataclass(frozen=True)
+class Check(CheckPage):
+    """A check and its page."""
+
     run: Callable[[Fabric], Iterator[FabricFault]]
 
 

@@ -34,6 +34,7 @@ dimension ``d`` are numbered by the router number that is left when coordinate `
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -60,7 +61,7 @@ def _pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectBase:
+class DirectBase(ABC):
     """What all direct families have in common."""
 
     kind: ClassVar[str]
@@ -78,18 +79,18 @@ class DirectBase:
         freeze_arrays(self)
 
     @property
+    @abstractmethod
     def n_routers(self) -> int:
         """Switches that hosts can hang on, with or without hosts."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def n_cables(self) -> int:
         """Cables between switches."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cable_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the node ids of both ends of every cable between switches, from ``first_cable`` on."""
-        raise NotImplementedError
 
     def with_endpoints(self, left: NDArray[np.int64], cables_gone: int) -> Self:
         """Return the structure when only endpoints and host cables were taken out.
@@ -128,24 +129,17 @@ class DirectBase:
 
 
 @dataclass(frozen=True, eq=False)
-class DragonflyStructure(DirectBase):
-    """Groups of routers, all joined in pairs; groups joined in pairs by global cables.
-
-    Kim, Dally, Scott, Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008.
-    """
-
-    kind: ClassVar[str] = "dragonfly"
+class GroupedStructure(DirectBase):
+    """Groups of routers, joined in pairs by global cables."""
 
     groups: int
     routers: int
-    """Routers of each group (*a*)."""
-    local_bundle: int
-    """Parallel cables between two routers of a group."""
+    """Routers of each group: *a* of a dragonfly, the leaves of a dragonfly+."""
     global_ptr: NDArray[np.int32]
     """(n_pairs + 1,) pair ``k`` of groups owns the global cables ``global_ptr[k]:global_ptr[k + 1]``,
     counted from ``global_cable``; no pair is without."""
     global_low: NDArray[np.int32]
-    """(n_global,) place of the router that each global cable ends at in the lower group."""
+    """(n_global,) place of each global cable's router (dragonfly+: spine) in the lower group."""
     global_high: NDArray[np.int32]
     """(n_global,) likewise in the higher group."""
 
@@ -155,9 +149,9 @@ class DragonflyStructure(DirectBase):
         return self.groups * self.routers
 
     @property
+    @abstractmethod
     def n_local(self) -> int:
-        """Local cables of all groups."""
-        return self.groups * (self.routers * (self.routers - 1) // 2) * self.local_bundle
+        """Cables inside all groups."""
 
     @property
     def global_cable(self) -> int:
@@ -169,12 +163,39 @@ class DragonflyStructure(DirectBase):
         """Local and global cables."""
         return self.n_local + len(self.global_low)
 
+    def global_ends(self, per_group: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ends of each global cable: ``group * per_group + place``, lower and higher group."""
+        below, above = _pairs(self.groups)
+        cables = np.diff(self.global_ptr)
+        return (
+            np.repeat(below * per_group, cables) + self.global_low,
+            np.repeat(above * per_group, cables) + self.global_high,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DragonflyStructure(GroupedStructure):
+    """Groups of routers, all joined in pairs; groups joined in pairs by global cables.
+
+    Kim, Dally, Scott, Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008.
+    """
+
+    kind: ClassVar[str] = "dragonfly"
+
+    local_bundle: int
+    """Parallel cables between two routers of a group."""
+
+    @property
+    def n_local(self) -> int:
+        """Local cables of all groups."""
+        return self.groups * (self.routers * (self.routers - 1) // 2) * self.local_bundle
+
     def cable_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the node ids of both ends of every cable between switches, from ``first_cable`` on."""
         low, high = _pairs(self.routers)
         group = np.arange(self.groups, dtype=np.int64)[:, None] * self.routers
         local = [np.repeat((group + x).ravel(), self.local_bundle) for x in (low, high)]
-        below, above = global_ends(self, self.routers)
+        below, above = self.global_ends(self.routers)
         return (
             self.router_node + np.concatenate([local[0], below]),
             self.router_node + np.concatenate([local[1], above]),
@@ -182,7 +203,7 @@ class DragonflyStructure(DirectBase):
 
 
 @dataclass(frozen=True, eq=False)
-class DragonflyPlusStructure(DirectBase):
+class DragonflyPlusStructure(GroupedStructure):
     """Groups that are two-tier leaf-spine networks; spines of different groups joined by global cables.
 
     Shpiner et al., "Dragonfly+: Low Cost Topology for Scaling Datacenters", HiPINEB 2017. Routers
@@ -191,65 +212,28 @@ class DragonflyPlusStructure(DirectBase):
 
     kind: ClassVar[str] = "dragonfly-plus"
 
-    groups: int
-    routers: int
-    """Leaves of each group."""
     spines: int
     """Spines of each group; spine ``i`` of group ``g`` is node ``spine_node + g * spines + i``."""
     spine_node: int
     """Node id of spine 0 of group 0."""
     leaf_bundle: int
     """Parallel cables between a leaf and a spine of its group."""
-    global_ptr: NDArray[np.int32]
-    """(n_pairs + 1,) pair ``k`` of groups owns the global cables ``global_ptr[k]:global_ptr[k + 1]``,
-    counted from ``global_cable``; no pair is without."""
-    global_low: NDArray[np.int32]
-    """(n_global,) place of the spine that each global cable ends at in the lower group."""
-    global_high: NDArray[np.int32]
-    """(n_global,) likewise in the higher group."""
-
-    @property
-    def n_routers(self) -> int:
-        """Leaves of all groups."""
-        return self.groups * self.routers
 
     @property
     def n_local(self) -> int:
         """Cables between leaves and spines of all groups."""
         return self.groups * self.routers * self.spines * self.leaf_bundle
 
-    @property
-    def global_cable(self) -> int:
-        """Number of the first global cable."""
-        return self.first_cable + self.n_local
-
-    @property
-    def n_cables(self) -> int:
-        """Local and global cables."""
-        return self.n_local + len(self.global_low)
-
     def cable_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the node ids of both ends of every cable between switches, from ``first_cable`` on."""
         leaf = np.arange(self.n_routers, dtype=np.int64)[:, None]
         spine = leaf // self.routers * self.spines + np.arange(self.spines)
         leaf = np.repeat(leaf, self.spines * self.leaf_bundle)
-        below, above = global_ends(self, self.spines)
+        below, above = self.global_ends(self.spines)
         return (
             np.concatenate([self.router_node + leaf, self.spine_node + below]),
             self.spine_node + np.concatenate([np.repeat(spine.ravel(), self.leaf_bundle), above]),
         )
-
-
-def global_ends(
-    s: DragonflyStructure | DragonflyPlusStructure, per_group: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what each global cable joins: ``group * per_group + place`` in the lower and higher group."""
-    below, above = _pairs(s.groups)
-    cables = np.diff(s.global_ptr)
-    return (
-        np.repeat(below * per_group, cables) + s.global_low,
-        np.repeat(above * per_group, cables) + s.global_high,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,10 +255,10 @@ class _Grid(DirectBase):
         """(n_dimensions,) how far the router number goes up with each coordinate."""
         return np.concatenate([[1], np.cumprod(self.sizes[:-1], dtype=np.int64)])
 
-    @cached_property
+    @property
+    @abstractmethod
     def steps(self) -> NDArray[np.int64]:
         """(n_dimensions,) neighbouring pairs on one line of each dimension."""
-        raise NotImplementedError
 
     @cached_property
     def dimension_cable(self) -> NDArray[np.int64]:
@@ -287,9 +271,9 @@ class _Grid(DirectBase):
         """Cables of all dimensions."""
         return int(self.dimension_cable[-1]) - self.first_cable
 
+    @abstractmethod
     def _neighbours(self, dimension: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the coordinates that a line's cables join, in order, without the bundles."""
-        raise NotImplementedError
 
     def cable_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the node ids of both ends of every cable between switches, from ``first_cable`` on."""

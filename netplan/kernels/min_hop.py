@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from netplan.kernels.walk import UNREACHED, breadth_first, join_hops
+from netplan.kernels.forwarding import destination_turns, follow_table
+from netplan.kernels.walk import UNREACHED, breadth_first, whole_paths
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,29 +51,13 @@ def min_hop_paths(
     endpoints first, in the order of their cables. For each, every switch takes the port on a
     shortest path that it has used least, and among equals the first.
     """
-    turn = np.lexsort((cable, leaf, -np.bincount(leaf)[leaf])).astype(np.int64)
-    order = np.argsort(dst, kind="stable").astype(np.int64)
-    row_ptr = np.searchsorted(dst[order], np.arange(len(leaf) + 1)).astype(np.int64)
-    width = 8
-    while True:
-        hops, length, lost = _lay_and_follow(
-            ptr,
-            link,
-            link_dst,
-            leaf.astype(np.int64),
-            leaf[src].astype(np.int64),
-            turn,
-            order,
-            row_ptr,
-            width,
-        )
-        if lost >= 0:
-            return np.zeros(1, np.int64), np.zeros(0, np.int64), int(lost)
-        if length.max(initial=0) <= width:
-            break
-        width = int(length.max())
-    path_ptr, links = join_hops(cable, src, dst, hops, length)
-    return path_ptr, links, -1
+    turns = destination_turns(cable, leaf, dst)
+    leaves = leaf.astype(np.int64), leaf[src].astype(np.int64)
+
+    def walk(width: int) -> tuple[Ints, Ints, int]:
+        return _lay_and_follow(ptr, link, link_dst, *leaves, *turns, width)
+
+    return whole_paths(walk, cable, src, dst)
 
 
 @njit(cache=True)
@@ -146,16 +131,8 @@ def _lay_and_follow(
                     best = ahead[e]
             forward[node] = best
             used[best] += 1
-        for place in range(row_ptr[endpoint], row_ptr[endpoint + 1]):
-            row = order[place]
-            node = src_leaf[row]
-            step = 0
-            while node != here:
-                if forward[node] < 0:
-                    return hops, length, row
-                if step < width:
-                    hops[row, step] = forward[node]
-                node = link_dst[forward[node]]
-                step += 1
-            length[row] = step
+        rows = order[row_ptr[endpoint] : row_ptr[endpoint + 1]]
+        lost = follow_table(rows, src_leaf, here, forward, link_dst, hops, length)
+        if lost >= 0:
+            return hops, length, lost
     return hops, length, -1

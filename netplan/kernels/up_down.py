@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from netplan.kernels.walk import UNREACHED, join_hops
+from netplan.kernels.forwarding import destination_turns, follow_table
+from netplan.kernels.walk import UNREACHED, whole_paths
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,30 +58,13 @@ def up_down_paths(
     endpoints first, in the order of their cables; each switch takes the shortest port that it has
     used least, and among equals the first. Links and cables by id are ports by number.
     """
-    turn = np.lexsort((cable, leaf, -np.bincount(leaf)[leaf])).astype(np.int64)
-    order = np.argsort(dst, kind="stable").astype(np.int64)
-    row_ptr = np.searchsorted(dst[order], np.arange(len(leaf) + 1)).astype(np.int64)
-    width = 8
-    while True:
-        hops, length, lost = _lay_and_follow(
-            ptr,
-            link,
-            link_dst,
-            rank,
-            leaf.astype(np.int64),
-            leaf[src].astype(np.int64),
-            turn,
-            order,
-            row_ptr,
-            width,
-        )
-        if lost >= 0:
-            return np.zeros(1, np.int64), np.zeros(0, np.int64), int(lost)
-        if length.max(initial=0) <= width:
-            break
-        width = int(length.max())
-    path_ptr, links = join_hops(cable, src, dst, hops, length)
-    return path_ptr, links, -1
+    turns = destination_turns(cable, leaf, dst)
+    leaves = leaf.astype(np.int64), leaf[src].astype(np.int64)
+
+    def walk(width: int) -> tuple[Ints, Ints, int]:
+        return _lay_and_follow(ptr, link, link_dst, rank, *leaves, *turns, width)
+
+    return whole_paths(walk, cable, src, dst)
 
 
 @njit(cache=True)
@@ -170,16 +154,8 @@ def _lay_and_follow(
                     forward[node] = link[e]
             if forward[node] >= 0:
                 used[forward[node]] += 1
-        for place in range(row_ptr[endpoint], row_ptr[endpoint + 1]):
-            row = order[place]
-            node = src_leaf[row]
-            step = 0
-            while node != here:
-                if forward[node] < 0:
-                    return hops, length, row
-                if step < width:
-                    hops[row, step] = forward[node]
-                node = link_dst[forward[node]]
-                step += 1
-            length[row] = step
+        rows = order[row_ptr[endpoint] : row_ptr[endpoint + 1]]
+        lost = follow_table(rows, src_leaf, here, forward, link_dst, hops, length)
+        if lost >= 0:
+            return hops, length, lost
     return hops, length, -1

@@ -15,6 +15,8 @@ from numba import njit
 from netplan.kernels.hashing import choose_one
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from netplan.kernels.arrays import Ints, Ints32, Words
@@ -108,18 +110,47 @@ def _walk(
     tier, out_ptr, out_link, link_dst, link_src = graph
     ptr, link = switch_graph(tier, out_ptr, out_link, link_dst, link_src)
     order = np.argsort(leaf[dst], kind="stable")
+    src_leaf, dst_leaf = leaf[src].astype(np.int64), leaf[dst].astype(np.int64)
+
+    def walk(width: int) -> tuple[Ints, Ints, int]:
+        return _walk_rows(ptr, link, link_dst, src_leaf, dst_leaf, order, *rule, width)
+
+    return whole_paths(walk, cable, src, dst)
+
+
+def whole_paths(
+    walk: Callable[[int], tuple[Ints, Ints, int]],
+    cable: NDArray[np.int32],
+    src: NDArray[np.integer],
+    dst: NDArray[np.integer],
+) -> tuple[Ints, Ints, int]:
+    """Walk with tables that are wide enough, and put the cables of the endpoints around.
+
+    Parameters
+    ----------
+    walk
+        Given a width, returns (hops, length, lost): the first links between switches of each row, how many
+        it has in all, and a row without a path or -1.
+    cable : (n_endpoints,) int32
+        Cable of each endpoint.
+    src, dst : (n,) endpoints
+        The rows.
+
+    Returns
+    -------
+    path_ptr, link
+        CSR of links in path order.
+    lost
+        A row whose endpoints no path joins, or -1.
+    """
     width = 8
     while True:
-        hops, length, lost = _walk_rows(
-            ptr, link, link_dst, leaf[src].astype(np.int64), leaf[dst].astype(np.int64), order, *rule, width
-        )
+        hops, length, lost = walk(width)
         if lost >= 0:
             return np.zeros(1, np.int64), np.zeros(0, np.int64), int(lost)
         if length.max(initial=0) <= width:
-            break
+            return *join_hops(cable, src, dst, hops, length), -1
         width = int(length.max())
-    path_ptr, links = join_hops(cable, src, dst, hops, length)
-    return path_ptr, links, -1
 
 
 def join_hops(

@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 from netplan.catalog.buffers import shipped_buffers
 from netplan.congestion.cc.registry import PROTOCOLS
-from netplan.congestion.checks import PortSettings, SettingFault, check_pool, check_ports, refuse_errors
+from netplan.congestion.checks import PortSettings, check_pool, check_ports, refuse_errors
 from netplan.congestion.ecn_rules import DCI_BUFFER_RTTS, ECN_RULES, EcnChoice, choose_ecn
 from netplan.congestion.pools import PoolPlan, Ports
 from netplan.errors import ModelRangeError, did_you_mean
+from netplan.fabric.checks import FabricFault
 from netplan.fabric.columns import LINK_KINDS
 from netplan.planning.port_classes import PortClass, PortClasses, SwitchKind, find_port_classes
 from netplan.units import format_rate, format_size
@@ -163,7 +164,7 @@ class Tuning:
     ports: tuple[PortRow, ...]
     buffers: tuple[BufferRow, ...]
     parameters: tuple[ParameterRow, ...]
-    faults: tuple[SettingFault, ...]
+    faults: tuple[FabricFault, ...]
     notes: tuple[str, ...]
     alpha: float = 0.125
     static_xoff_bytes: float | None = None
@@ -235,7 +236,7 @@ def tune(fabric: Fabric, catalogue: Catalogue, asked: Asked | None = None) -> Tu
     cc.values(asked.parameters)
     _check_kinds(asked)
     classes = find_port_classes(fabric, catalogue, switches=asked.switches, small_packets=asked.small_packets)
-    rows, plans, faults = [], _plan_pools(classes, asked), list[SettingFault]()
+    rows, plans, faults = [], _plan_pools(classes, asked), list[FabricFault]()
     settings: list[PortSettings] = []
     reads_ecn = "ecn" in cc.signals
     for number, each in enumerate(classes.classes):
@@ -525,7 +526,7 @@ def _port_row(
 
 def _lossy_queues(
     kind: SwitchKind, plan: PoolPlan | None, classes: PortClasses, asked: Asked
-) -> Iterator[SettingFault]:
+) -> Iterator[FabricFault]:
     """Yield long ports without PFC whose queues the buffer cannot hold at once."""
     for number, count in kind.counts.items():
         each = classes.classes[number]
@@ -534,7 +535,7 @@ def _lossy_queues(
         room = DCI_BUFFER_RTTS * each.rate * each.rtt
         most = int(plan.shared_bytes // room)
         if most < count:
-            yield SettingFault(
+            yield FabricFault(
                 "NP232",
                 "warning",
                 f"{kind.label}, {each.name}",
@@ -544,14 +545,14 @@ def _lossy_queues(
             )
 
 
-def _unread(asked: Asked, cc: CongestionControl, rows: list[PortRow]) -> list[SettingFault]:
+def _unread(asked: Asked, cc: CongestionControl, rows: list[PortRow]) -> list[FabricFault]:
     """Return settings that change nothing, and marking that is missing."""
     found = []
     reads = "ecn" in cc.signals
     if asked.ecn and not reads:
         said = ", ".join(cc.signals) or "nothing"
         found.append(
-            SettingFault(
+            FabricFault(
                 "NP214",
                 "warning",
                 "--ecn",
@@ -562,7 +563,7 @@ def _unread(asked: Asked, cc: CongestionControl, rows: list[PortRow]) -> list[Se
     off = [row.name for row in rows if row.kmin_bytes is None]
     if reads and off:
         found.append(
-            SettingFault(
+            FabricFault(
                 "NP213",
                 "warning",
                 off[0] + (f" and {len(off) - 1} more" if len(off) > 1 else ""),

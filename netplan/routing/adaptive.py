@@ -104,6 +104,18 @@ def _route(scheme: str, fabric: Fabric, flows: FlowTable, options: RoutingOption
     flowlets, owner = split_flows(fabric, flows, options)
     place = placed_on_structure if fabric.structure is not None else placed_on_graph
     path_ptr, link = place(fabric, flowlets, options.reevaluations)
+    return routes_of_flowlets(scheme, fabric, flows, owner, path_ptr, link)
+
+
+def routes_of_flowlets(
+    scheme: str,
+    fabric: Fabric,
+    flows: FlowTable,
+    owner: NDArray[np.int64],
+    path_ptr: NDArray[np.int64],
+    link: NDArray[np.int64],
+) -> Routes:
+    """Return the routes of flows whose flowlets take these paths; parameters as in `together`."""
     path_ptr, link, share = together(len(flows), len(fabric.links), owner, path_ptr, link)
     return Routes(
         scheme=scheme,

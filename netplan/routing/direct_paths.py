@@ -42,7 +42,7 @@ from netplan.kernels.hashing import choose, mix
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from netplan.fabric.direct import DirectStructure
+    from netplan.fabric.direct import DirectStructure, GroupedStructure
 
 #: Makes one choice for many paths: rows (n,) and how many options each has (n,) in, indices below them out.
 Chooser = Callable[["NDArray[np.int64]", "NDArray[np.int64]"], "NDArray[np.int64]"]
@@ -227,7 +227,7 @@ class _GlobalHop:
 
 
 def _global_cables(
-    s: DragonflyStructure | DragonflyPlusStructure,
+    s: GroupedStructure,
     rows: NDArray[np.int64],
     group: NDArray[np.int64],
     other: NDArray[np.int64],
@@ -243,7 +243,7 @@ def _global_cables(
 
 
 def _other_group(
-    s: DragonflyStructure | DragonflyPlusStructure,
+    s: GroupedStructure,
     rows: NDArray[np.int64],
     one: NDArray[np.int64],
     other: NDArray[np.int64],

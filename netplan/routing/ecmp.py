@@ -45,6 +45,16 @@ def five_tuple_keys(
     return mix(src, dst, port)
 
 
+def queue_pairs(
+    fabric: Fabric, flows: FlowTable, seed: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64]]:
+    """Return the source, destination and hash key of every QP, flow by flow."""
+    src, dst = np.repeat(flows.src, flows.qps), np.repeat(flows.dst, flows.qps)
+    qp, channel = np.tile(np.arange(flows.qps), len(flows)), np.repeat(flows.channel, flows.qps)
+    address = fabric.endpoint_address
+    return src, dst, five_tuple_keys(address[src], address[dst], channel, qp, seed)
+
+
 @routing_scheme(
     "ecmp",
     summary="each switch hashes the 5-tuple of a QP (own UDP source port) over its shortest-path links",
@@ -54,11 +64,7 @@ def five_tuple_keys(
 )
 def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Route every QP by the hashes of the switches on its way."""
-    src, dst = np.repeat(flows.src, flows.qps), np.repeat(flows.dst, flows.qps)
-    qp = np.tile(np.arange(flows.qps), len(flows))
-    address = fabric.endpoint_address
-    channel = np.repeat(flows.channel, flows.qps)
-    key = five_tuple_keys(address[src], address[dst], channel, qp, options.seed)
+    src, dst, key = queue_pairs(fabric, flows, options.seed)
     seeds = switch_seeds(fabric, options.seed, shared=options.polarized)
     path_ptr, link = hashed_paths(fabric, src, dst, key, seeds)
     return single_paths("ecmp", fabric, len(flows), np.ones(len(src)), path_ptr, link)

@@ -28,25 +28,17 @@ import numpy as np
 
 from netplan.kernels.walk import join_hops
 from netplan.routing.detours import minimal_between
-from netplan.routing.ecmp import five_tuple_keys
+from netplan.routing.ecmp import queue_pairs
 from netplan.routing.registry import routing_scheme
 from netplan.routing.routes import single_paths
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from netplan.fabric import Fabric
     from netplan.routing.routes import FlowTable, Routes, RoutingOptions
-
-
-def queue_pairs(
-    fabric: Fabric, flows: FlowTable, seed: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64]]:
-    """Return the source, destination and hash key of every QP, flow by flow."""
-    src, dst = np.repeat(flows.src, flows.qps), np.repeat(flows.dst, flows.qps)
-    qp, channel = np.tile(np.arange(flows.qps), len(flows)), np.repeat(flows.channel, flows.qps)
-    address = fabric.endpoint_address
-    return src, dst, five_tuple_keys(address[src], address[dst], channel, qp, seed)
 
 
 @routing_scheme(
@@ -65,7 +57,18 @@ def queue_pairs(
 )
 def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Route every QP on a minimal path."""
-    src, dst, key = queue_pairs(fabric, flows, options.seed)
-    hops, length = minimal_between(fabric, src, dst, key, options.seed)
+    return queue_pair_routes("minimal", minimal_between, fabric, flows, options.seed)
+
+
+def queue_pair_routes(
+    scheme: str,
+    between: Callable[..., tuple[NDArray[np.int64], NDArray[np.int64]]],
+    fabric: Fabric,
+    flows: FlowTable,
+    seed: int,
+) -> Routes:
+    """Route every QP on the path that ``between`` gives it (`minimal_between` or `valiant_between`)."""
+    src, dst, key = queue_pairs(fabric, flows, seed)
+    hops, length = between(fabric, src, dst, key, seed)
     path_ptr, link = join_hops(fabric.endpoints.cable, src, dst, hops, length)
-    return single_paths("minimal", fabric, len(flows), np.ones(len(src)), path_ptr, link)
+    return single_paths(scheme, fabric, len(flows), np.ones(len(src)), path_ptr, link)

@@ -34,7 +34,7 @@ from netplan.errors import ModelRangeError
 from netplan.kernels.candidates import SAME, place_on_candidates
 from netplan.kernels.hashing import mix
 from netplan.kernels.walk import join_hops
-from netplan.routing.adaptive import split_flows, together
+from netplan.routing.adaptive import routes_of_flowlets, split_flows
 from netplan.routing.detours import minimal_between, valiant_between
 from netplan.routing.registry import routing_scheme
 from netplan.routing.routes import Routes
@@ -83,16 +83,7 @@ def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
         )
     flowlets, owner = split_flows(fabric, flows, options)
     path_ptr, link = placed_on_candidates(fabric, flowlets, options)
-    path_ptr, link, share = together(len(flows), len(fabric.links), owner, path_ptr, link)
-    return Routes(
-        scheme="ugal",
-        n_links=len(fabric.links),
-        flow_ptr=np.arange(len(flows) + 1, dtype=np.int64),
-        weight=np.full(len(flows), float(flows.qps)),
-        path_ptr=path_ptr,
-        resource=link,
-        share=share,
-    )
+    return routes_of_flowlets("ugal", fabric, flows, owner, path_ptr, link)
 
 
 def placed_on_candidates(

@@ -19,13 +19,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from netplan.kernels.walk import join_hops
 from netplan.routing.detours import valiant_between
-from netplan.routing.minimal import queue_pairs
+from netplan.routing.minimal import queue_pair_routes
 from netplan.routing.registry import routing_scheme
-from netplan.routing.routes import single_paths
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
@@ -45,7 +41,4 @@ if TYPE_CHECKING:
 )
 def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Route every QP by an intermediate."""
-    src, dst, key = queue_pairs(fabric, flows, options.seed)
-    hops, length = valiant_between(fabric, src, dst, key, options.seed)
-    path_ptr, link = join_hops(fabric.endpoints.cable, src, dst, hops, length)
-    return single_paths("valiant", fabric, len(flows), np.ones(len(src)), path_ptr, link)
+    return queue_pair_routes("valiant", valiant_between, fabric, flows, options.seed)

@@ -28,16 +28,16 @@ import numpy as np
 
 from netplan.errors import FabricError
 from netplan.fabric import LINK_KINDS, FabricBuilder
-from netplan.topology.sizes import MOST_ENDPOINTS, check_cables, check_nics
+from netplan.topology.sizes import MOST_ENDPOINTS, check_cables, check_nics, check_nics_per_gpu
 from netplan.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from netplan.fabric import Fabric
-    from netplan.fabric.direct import DirectStructure
+    from netplan.fabric.direct import DirectStructure, HyperXStructure, TorusStructure
     from netplan.spec.direct import (
         DirectHostsSpec,
         DirectSpec,
@@ -87,11 +87,7 @@ def hosts_per_router(hosts: DirectHostsSpec, endpoints: int, block: int, name: s
     """
     nics = hosts.n_nics
     check_nics(name, nics)
-    if hosts.gpus % nics and nics % hosts.gpus:
-        raise FabricError(
-            f"{name}: hosts.nics = {nics} and hosts.gpus = {hosts.gpus}: one must divide the other",
-            hint="give as many NICs as GPUs, or a divisor or multiple",
-        )
+    check_nics_per_gpu(name, nics, hosts.gpus)
     if hosts.attach == "spread":
         if block % nics:
             fits = [n for n in range(1, min(block, nics) + 1) if block % n == 0]
@@ -470,22 +466,71 @@ def build_direct(
     return builder.finish(direct=structure, spec=spec)
 
 
-def grid_places(dims: Sequence[int]) -> tuple[NDArray[np.int32], ...]:
-    """Return the coordinates of every router, per dimension; coordinate 0 changes fastest."""
-    return tuple(np.asarray(c, np.int32) for c in np.unravel_index(np.arange(prod(dims)), dims, order="F"))
+def build_grid(
+    spec: TorusSpec | HyperXSpec,
+    structure: Callable[..., TorusStructure | HyperXStructure],
+    counts: Counts,
+    bundles: Sequence[int],
+    endpoints: int,
+    to_others: int,
+    what: str,
+) -> Fabric:
+    """Build a fabric whose routers stand on a grid.
+
+    Parameters
+    ----------
+    spec
+        The validated spec.
+    structure
+        Makes the structure from the fields that all grids have.
+    counts
+        How large it is.
+    bundles
+        Parallel cables between neighbours, per dimension.
+    endpoints, to_others
+        Ports of a router to NICs, and to other routers.
+    what
+        What needs these ports, for messages.
+
+    Raises
+    ------
+    FabricError
+        The request is infeasible.
+    """
+    name, hosts, dims = spec.name, spec.hosts, spec.dims
+    most = (spec.radix or 0) - to_others
+    radix = check_radix(
+        name, what, endpoints + to_others, spec.radix, f"at most {most} endpoints" if most > 0 else ""
+    )
+    per_router = hosts_per_router(hosts, endpoints, dims[0], name)
+    room = per_router * prod(dims) // (hosts.n_nics if hosts.attach == "spread" else 1)
+    n_hosts = count_hosts(hosts, room, name, "larger dims, or more endpoints a router")
+    check_size(name, counts)
+    made = structure(
+        endpoint_router=endpoint_routers(hosts, n_hosts, per_router),
+        router_node=0,
+        first_cable=0,
+        sizes=np.array(dims, np.int32),
+        bundles=np.array(bundles, np.int32),
+    )
+    # Coordinate 0 changes fastest.
+    places = np.unravel_index(np.arange(prod(dims)), dims, order="F")
+    lengths = spec.cables.dimensions or (spec.cables.local,) * len(dims)
+    return build_direct(
+        spec,
+        made,
+        n_hosts=n_hosts,
+        routers=Routers("router" + "-{:d}" * len(dims), tuple(c.astype(np.int32) for c in places), radix),
+        cables=Laid(
+            spec.link_speed or hosts.nic_speed, np.repeat(lengths, np.diff(made.dimension_cable)), "local"
+        ),
+    )
 
 
 def name_bundles(dims: Sequence[int], bundles: Sequence[int]) -> str:
     """Return sizes, and parallel cables where there are, as text: ``8 x 8 x 4, bundles 1 1 2``."""
     sizes = " x ".join(map(str, dims))
     return sizes if set(bundles) == {1} else f"{sizes}, bundles {' '.join(map(str, bundles))}"
-
-
-def grid_cables(spec: TorusSpec | HyperXSpec, dimension_cable: NDArray[np.int64]) -> Laid:
-    """Return rates, lengths and kinds of the cables of all dimensions."""
-    lengths = spec.cables.dimensions or (spec.cables.local,) * len(spec.dims)
-    rate = spec.link_speed or spec.hosts.nic_speed
-    return Laid(rate, np.repeat(lengths, np.diff(dimension_cable)), "local")
 
 
 def group_cables(spec: DragonflySpec | DragonflyPlusSpec, n_local: int, n_global: int) -> Laid:

@@ -27,22 +27,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from netplan.fabric.direct import HyperXStructure
-from netplan.topology.direct import (
-    Counts,
-    Routers,
-    build_direct,
-    check_radix,
-    check_size,
-    count_hosts,
-    endpoint_routers,
-    grid_cables,
-    grid_places,
-    hosts_per_router,
-    name_bundles,
-)
+from netplan.topology.direct import Counts, build_grid, name_bundles
 from netplan.topology.registry import family
 
 if TYPE_CHECKING:
@@ -78,30 +64,9 @@ def build(spec: HyperXSpec) -> Fabric:
     FabricError
         The request is infeasible.
     """
-    name, hosts, dims = spec.name, spec.hosts, spec.dims
+    dims = spec.dims
     bundles = spec.bundles or (1,) * len(dims)
     p = spec.router.endpoints or min(dims)
     to_others = sum(k * (size - 1) for size, k in zip(dims, bundles, strict=True))
     what = f"a router: {p} endpoints + {to_others} to others ({name_bundles(dims, bundles)})"
-    most = (spec.radix or 0) - to_others
-    radix = check_radix(
-        name, what, p + to_others, spec.radix, f"at most {most} endpoints" if most > 0 else ""
-    )
-    per_router = hosts_per_router(hosts, p, dims[0], name)
-    room = per_router * prod(dims) // (hosts.n_nics if hosts.attach == "spread" else 1)
-    n_hosts = count_hosts(hosts, room, name, "larger dims, or more endpoints a router")
-    check_size(name, hyperx_counts(dims, bundles, p))
-    structure = HyperXStructure(
-        endpoint_router=endpoint_routers(hosts, n_hosts, per_router),
-        router_node=0,
-        first_cable=0,
-        sizes=np.array(dims, np.int32),
-        bundles=np.array(bundles, np.int32),
-    )
-    return build_direct(
-        spec,
-        structure,
-        n_hosts=n_hosts,
-        routers=Routers("router" + "-{:d}" * len(dims), grid_places(dims), radix),
-        cables=grid_cables(spec, structure.dimension_cable),
-    )
+    return build_grid(spec, HyperXStructure, hyperx_counts(dims, bundles, p), bundles, p, to_others, what)

@@ -166,9 +166,20 @@ def check_hosts(hosts: HostsSpec, name: str, ports: int = 1) -> None:
             f"{format_count(endpoints)} endpoints; netplan builds up to {format_count(MOST_ENDPOINTS)}",
             hint="check hosts.count",
         )
-    if hosts.gpus % hosts.n_nics and hosts.n_nics % hosts.gpus:
+    check_nics_per_gpu(name, hosts.n_nics, hosts.gpus)
+
+
+def check_nics_per_gpu(name: str, nics: int, gpus: int) -> None:
+    """Refuse NICs that cannot be given to GPUs evenly.
+
+    Raises
+    ------
+    FabricError
+        Neither number divides the other.
+    """
+    if gpus % nics and nics % gpus:
         raise FabricError(
-            f"{name}: hosts.nics = {hosts.n_nics} and hosts.gpus = {hosts.gpus}: one must divide the other",
+            f"{name}: hosts.nics = {nics} and hosts.gpus = {gpus}: one must divide the other",
             hint="give as many NICs as GPUs, or a divisor or multiple",
         )
 

@@ -23,25 +23,14 @@ Order of ids: coordinate 0 of a router changes fastest; cables by dimension, lin
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from netplan.fabric.direct import TorusStructure
-from netplan.topology.direct import (
-    Counts,
-    Routers,
-    build_direct,
-    check_radix,
-    check_size,
-    count_hosts,
-    endpoint_routers,
-    grid_cables,
-    grid_places,
-    hosts_per_router,
-    name_bundles,
-)
+from netplan.topology.direct import Counts, build_grid, name_bundles
 from netplan.topology.registry import family
 
 if TYPE_CHECKING:
@@ -81,7 +70,7 @@ def build(spec: TorusSpec) -> Fabric:
     FabricError
         The request is infeasible.
     """
-    name, hosts, dims = spec.name, spec.hosts, spec.dims
+    hosts, dims = spec.hosts, spec.dims
     bundles = spec.bundles or (1,) * len(dims)
     wraps = [spec.wrap and (size > _PAIR or spec.pair_cables == _PAIR) for size in dims]
     p = spec.router.endpoints or (hosts.n_nics if hosts.attach == "one-router" else 1)
@@ -90,26 +79,5 @@ def build(spec: TorusSpec) -> Fabric:
         for size, k, wrap in zip(dims, bundles, wraps, strict=True)
     )
     what = f"a router: {p} endpoints + {to_others} to its neighbours ({name_bundles(dims, bundles)})"
-    most = (spec.radix or 0) - to_others
-    radix = check_radix(
-        name, what, p + to_others, spec.radix, f"at most {most} endpoints" if most > 0 else ""
-    )
-    per_router = hosts_per_router(hosts, p, dims[0], name)
-    room = per_router * prod(dims) // (hosts.n_nics if hosts.attach == "spread" else 1)
-    n_hosts = count_hosts(hosts, room, name, "larger dims, or more endpoints a router")
-    check_size(name, torus_counts(dims, bundles, wraps, p))
-    structure = TorusStructure(
-        endpoint_router=endpoint_routers(hosts, n_hosts, per_router),
-        router_node=0,
-        first_cable=0,
-        sizes=np.array(dims, np.int32),
-        bundles=np.array(bundles, np.int32),
-        wraps=np.array(wraps, np.int32),
-    )
-    return build_direct(
-        spec,
-        structure,
-        n_hosts=n_hosts,
-        routers=Routers("router" + "-{:d}" * len(dims), grid_places(dims), radix),
-        cables=grid_cables(spec, structure.dimension_cable),
-    )
+    structure = partial(TorusStructure, wraps=np.array(wraps, np.int32))
+    return build_grid(spec, structure, torus_counts(dims, bundles, wraps, p), bundles, p, to_others, what)

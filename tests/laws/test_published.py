@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from netplan import api
-from netplan.catalog.parts import load_catalogue
 from netplan.errors import SpecError
 from netplan.fabric import TIER_NAMES, Fabric
 from netplan.fabric.checks import check_fabric
 from netplan.planning import bom
 from netplan.spec.validate import split_overrides
 from netplan.topology.slim_fly import slim_fly_counts
+from tests.deepseek import deepseek_parts, deepseek_prices
 from tests.fabrics import yaml_fabric
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "published.md"
@@ -171,27 +171,6 @@ def test_fire_flyers_1320_switches_are_a_formula():
 
 # ---- cost --------------------------------------------------------------------------------------------------
 
-_PARTS = """\
-switches:
-  - name: qm9700
-    protocol: infiniband
-    ports: {{value: [{{speed: 400G, count: 64}}], source: Table 3, date: 2025-06, confidence: published}}
-    cages: {{value: {{type: osfp-ihs, count: 64}}, source: class, date: 2025-06, confidence: published}}
-    price: {{low: {switch} USD, high: {switch} USD, source: derived, date: 2025-06, confidence: estimate}}
-nics:
-  - name: connectx-7
-    ports: {{value: [{{speed: 400G, count: 1}}], source: class, date: 2025-06, confidence: published}}
-    cage: {{value: osfp-rhs, source: class, date: 2025-06, confidence: published}}
-    price: {{low: 0 USD, high: 0 USD, source: not counted, date: 2025-06, confidence: estimate}}
-cables:
-  - {{name: endpoint-link, medium: copper, speed: 400G, fits: [osfp-ihs], far_fits: [osfp-rhs],
-     price: {{low: 0 USD, high: 0 USD, source: not counted, date: 2025-06, confidence: estimate}},
-     reach: {{value: 1 km, source: any, date: 2025-06, confidence: estimate}}}}
-  - {{name: switch-link, medium: active-optical, speed: 400G, fits: [osfp-ihs], far_fits: [osfp-ihs],
-     price: {{low: {link} USD, high: {link} USD, source: derived, date: 2025-06, confidence: estimate}},
-     reach: {{value: 1 km, source: any, date: 2025-06, confidence: estimate}}}}
-"""
-
 #: DeepSeek-V3, ISCA 2025, Table 3: switches, cables between switches, total [M$], k$ an endpoint.
 TABLE_3 = {
     "FT2": ("deepseek-ft2-plane", 96, 2_048, 9, 4.39),
@@ -203,20 +182,10 @@ TABLE_3 = {
 
 
 @pytest.fixture(scope="module")
-def unit_prices() -> tuple[float, float]:
-    """Solve the prices of a switch and of a cable from the rows FT2 and FT3."""
-    rows = [TABLE_3[name][1:4] for name in ("FT2", "FT3")]
-    switch, link = np.linalg.solve([row[:2] for row in rows], [row[2] * 1e6 for row in rows])
-    return float(switch), float(link)
-
-
-@pytest.fixture(scope="module")
-def costs(unit_prices, tmp_path_factory) -> dict[str, float]:
+def costs(tmp_path_factory) -> dict[str, float]:
     """Return what each network costs an endpoint [USD], by the bill of materials where it can be built."""
-    switch, link = unit_prices
-    path = tmp_path_factory.mktemp("deepseek") / "parts.yaml"
-    path.write_text(_PARTS.format(switch=f"{switch:.2f}", link=f"{link:.2f}"), encoding="utf-8")
-    catalogue = load_catalogue(str(path))
+    switch, link = deepseek_prices()
+    catalogue = deepseek_parts(tmp_path_factory.mktemp("deepseek"), cages=64)
     found = {}
     for name, (shipped, n_switches, n_links, *_) in TABLE_3.items():
         if shipped is None:
@@ -252,10 +221,10 @@ def test_the_page_prints_these_costs(costs):
         assert float(difference.removesuffix(" %")) == pytest.approx(off, abs=0.051)
 
 
-def test_a_slim_fly_that_exists_costs_what_the_formula_says(costs, unit_prices):
+def test_a_slim_fly_that_exists_costs_what_the_formula_says(costs):
     # q = 27: 1,458 routers of k' = 41, p = 21; q = 28 would have k' = 42.
     fabric = yaml_fabric("{name: x, kind: slim-fly, q: 27, hosts: {gpus: 1}, router: {endpoints: 21}}")
-    switch, link = unit_prices
+    switch, link = deepseek_prices()
     cost = (
         fabric.n_switches * switch + (fabric.links.n_cables - fabric.n_endpoints) * link
     ) / fabric.n_endpoints

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
 import pytest
 
 from netplan import api
@@ -14,6 +13,7 @@ from netplan.planning.bom import Bill, Wishes, bill, cabling
 from netplan.planning.floor import floor_lengths
 from netplan.report.bills import purchase_table
 from netplan.spec.floor import FloorSpec
+from tests.deepseek import deepseek_parts, deepseek_prices
 from tests.fabrics import yaml_fabric
 
 #: 32 hosts with 8 GPUs and NICs of 400G on 8 rail leaves and 4 spines.
@@ -51,38 +51,6 @@ def test_the_published_order_of_256_h100s():
     assert made.totals.rack_units == 12
 
 
-# DeepSeek-V3 (ISCA 2025), Table 3: FT2 2,048 endpoints, 96 switches, 2,048 links between switches, 9 M$
-# (4.39 k$ an endpoint); FT3 65,536, 5,120, 131,072, 491 M$ (7.5 k$). The text gives no unit prices. Derived:
-# one price s for a switch and one price l for a link between switches (it counts no endpoint links) solve
-# 96 s + 2,048 l = 9 M$ and 5,120 s + 131,072 l = 491 M$: s = 83.0 k$, l = 504 $. With them the other
-# rows follow: Slim Fly 146.7 (146) M$, Dragonfly 1,551 (1,522) M$, MPFT 72.0 (72) M$.
-_DEEPSEEK = """\
-switches:
-  - name: qm9700
-    protocol: infiniband
-    ports: {{value: [{{speed: 400G, count: 64}}], source: Table 3, date: 2025-06, confidence: published}}
-    cages: {{value: {{type: osfp-ihs, count: 32}}, source: class, date: 2025-06, confidence: published}}
-    price: {{low: {switch} USD, high: {switch} USD, source: derived, date: 2025-06, confidence: estimate}}
-nics:
-  - name: connectx-7
-    ports: {{value: [{{speed: 400G, count: 1}}], source: class, date: 2025-06, confidence: published}}
-    cage: {{value: osfp-rhs, source: class, date: 2025-06, confidence: published}}
-    price: {{low: 0 USD, high: 0 USD, source: not counted, date: 2025-06, confidence: estimate}}
-cables:
-  - {{name: endpoint-link, medium: copper, speed: 400G, fits: [osfp-ihs], far_fits: [osfp-rhs],
-     price: {{low: 0 USD, high: 0 USD, source: not counted, date: 2025-06, confidence: estimate}},
-     reach: {{value: 1 km, source: any, date: 2025-06, confidence: estimate}}}}
-  - {{name: switch-link, medium: active-optical, speed: 400G, fits: [osfp-ihs], far_fits: [osfp-ihs],
-     price: {{low: {link} USD, high: {link} USD, source: derived, date: 2025-06, confidence: estimate}},
-     reach: {{value: 1 km, source: any, date: 2025-06, confidence: estimate}}}}
-"""
-
-
-def deepseek_prices() -> tuple[float, float]:
-    switch, link = np.linalg.solve([[96, 2048], [5120, 131072]], [9e6, 491e6])
-    return float(switch), float(link)
-
-
 def test_deepseek_unit_prices_fit_the_other_rows_of_the_table():
     switch, link = deepseek_prices()
     assert switch == pytest.approx(83.0e3, rel=0.001)
@@ -93,10 +61,7 @@ def test_deepseek_unit_prices_fit_the_other_rows_of_the_table():
 
 @pytest.fixture(scope="module")
 def deepseek_catalogue(tmp_path_factory):
-    switch, link = deepseek_prices()
-    path = tmp_path_factory.mktemp("deepseek") / "parts.yaml"
-    path.write_text(_DEEPSEEK.format(switch=f"{switch:.2f}", link=f"{link:.2f}"), encoding="utf-8")
-    return load_catalogue(str(path))
+    return deepseek_parts(tmp_path_factory.mktemp("deepseek"), cages=32)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ from netplan.fabric import Fabric
 from netplan.fabric.failures import apply_failures
 from netplan.report.diagram import COLLAPSES, Scene, draw_fabric, render_diagram
 from netplan.report.diagram.direct import MOST_SWITCHES
-from netplan.report.diagram.scene import BOX_PADDING, LABEL_SIZE, SUBLABEL_SIZE, Text
+from netplan.report.diagram.scene import BOX_PADDING, LABEL_SIZE, SUBLABEL_SIZE
 from netplan.report.diagram.text import text_width
 from netplan.spec.fabric import FABRIC_SPEC
 from netplan.topology import build_fabric
+from tests.unit.report.rects import overlap, rect_of, rect_of_text
 
 FABRICS: dict[str, dict[str, Any]] = {
     "dragonfly": {"kind": "dragonfly", "radix": 7},
@@ -38,8 +39,6 @@ FABRICS: dict[str, dict[str, Any]] = {
     "hyperx-4": {"kind": "hyperx", "dims": [3, 3, 2, 2], "router": {"endpoints": 2}},
     "hyperx-large": {"kind": "hyperx", "dims": [12, 8], "router": {"endpoints": 7}},
 }
-
-Rect = tuple[float, float, float, float]
 
 
 @cache
@@ -64,20 +63,6 @@ PICTURES = [
 def picture(request):
     name, collapse = request.param
     return built(name), drawn(name, collapse)
-
-
-def rect_of(thing) -> Rect:
-    return thing.x, thing.y, thing.x + thing.w, thing.y + thing.h
-
-
-def rect_of_text(text: Text) -> Rect:
-    width = text_width(text.text, text.size, bold=text.bold)
-    left = text.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
-    return left, text.y - 0.75 * text.size, left + width, text.y + 0.2 * text.size
-
-
-def overlap(a: Rect, b: Rect) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def written(scene: Scene) -> set[str]:

@@ -13,11 +13,10 @@ from netplan.fabric import LINK_KINDS, TIER_NAMES
 from netplan.report.diagram import COLLAPSES, Scene, draw_fabric
 from netplan.report.diagram.cells import Grain, count_blocks, group_fabric
 from netplan.report.diagram.layout import MOST_BOXES, MOST_LINES, MOST_NODES, WIDEST
-from netplan.report.diagram.scene import BOX_PADDING, LABEL_SIZE, SUBLABEL_SIZE, Text
+from netplan.report.diagram.scene import BOX_PADDING, LABEL_SIZE, SUBLABEL_SIZE
 from netplan.report.diagram.text import ELLIPSIS, text_width
 from tests.unit.report.fabrics_to_draw import NAMES, fabric_named
-
-Rect = tuple[float, float, float, float]
+from tests.unit.report.rects import overlap, rect_of, rect_of_text
 
 PICTURES = [
     (name, collapse)
@@ -37,20 +36,6 @@ def drawn(name: str, collapse: str) -> Scene:
 def picture(request):
     name, collapse = request.param
     return fabric_named(name), drawn(name, collapse)
-
-
-def rect_of(thing) -> Rect:
-    return thing.x, thing.y, thing.x + thing.w, thing.y + thing.h
-
-
-def rect_of_text(text: Text) -> Rect:
-    width = text_width(text.text, text.size, bold=text.bold)
-    left = text.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
-    return left, text.y - 0.75 * text.size, left + width, text.y + 0.2 * text.size
-
-
-def overlap(a: Rect, b: Rect) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def of_kind(scene: Scene, kind: str) -> int:
