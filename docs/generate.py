@@ -44,6 +44,7 @@ from netplan.cli.main import COMMANDS, cli  # noqa: E402
 from netplan.congestion.checks import SETTING_CHECKS  # noqa: E402
 from netplan.congestion.line_rate import TRANSPORTS  # noqa: E402
 from netplan.fabric.checks import CHECKS, CheckPage  # noqa: E402
+from netplan.fabric.classify import PAGES as FOUND_CHECKS  # noqa: E402
 from netplan.fabric.measures import measure  # noqa: E402
 from netplan.report.diagram import render_diagram  # noqa: E402
 from netplan.routing import SCHEMES  # noqa: E402
@@ -248,7 +249,7 @@ def _fields(kind: str, fields: tuple[SpecEntry, ...]) -> str:
 
 def checks_page() -> str:
     """Return the page of checks."""
-    checks: list[CheckPage] = [*CHECKS.values(), *SETTING_CHECKS.values()]
+    checks: list[CheckPage] = [*CHECKS.values(), *FOUND_CHECKS, *SETTING_CHECKS.values()]
     links = [(f"[{check.code}](#{check.code.lower()})", check.title) for check in checks]
     parts = [_CHECKS, table(("code", "what must hold"), links)]
     for check in checks:

@@ -146,6 +146,16 @@ JSON_EXAMPLES = (
         {"schema": "`netplan/check/1`", "faults": "list, empty when nothing is wrong"},
     ),
     JsonExample(
+        "check custom-example --format json",
+        "`netplan check` of a custom or imported fabric",
+        {
+            "schema": "`netplan/check/1`",
+            "faults": "list, empty when nothing is wrong; NP111 to NP115 are deviations from the family",
+            "family": "the family that the fabric nearly is, or irregular",
+            "described_as": "the same in words, with its numbers",
+        },
+    ),
+    JsonExample(
         "simulate lab-2-leaf incast-8 --cc dcqcn --format json",
         "`netplan simulate`",
         {

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netplan.catalog.shipped import read_document, read_source
-from netplan.errors import FabricError, ModelRangeError, SpecError, did_you_mean
+from netplan.errors import FabricError, ModelRangeError, OutputError, SpecError, did_you_mean
 from netplan.fabric.convert import load_fabric as load_saved_fabric
 from netplan.fabric.failures import apply_failures
+from netplan.interop.opensm import offer_engines
 from netplan.routing import RoutingOptions
 from netplan.simulate.compare import Comparison, compare_results
 from netplan.simulate.damage import Aftermath, whole_fabric
@@ -48,16 +49,22 @@ __all__ = [
     "BASELINES",
     "aftermath",
     "bill_of_materials",
+    "check_target",
     "compare",
+    "export",
     "fail",
+    "import_fabric",
     "load_fabric",
     "load_traffic",
     "plan_designs",
+    "save_imported",
     "search_parameters",
     "simulate",
     "tune",
     "tuned_switches",
 ]
+
+offer_engines()  # routing names that begin with opensm:
 
 #: What `simulate` hands on to the scenario.
 _SCENARIO_OPTIONS = ("mtu", "cc_params", "switch", "exact", "step", "record", "unread")
@@ -558,3 +565,152 @@ def check_cc(cc: str) -> None:
         raise ModelRangeError(
             f"congestion control {cc!r} is not one of {', '.join(names)}", hint=did_you_mean(cc, names)
         )
+
+
+def export(
+    fabric: Fabric,
+    format_name: str,
+    path: str,
+    *,
+    traffic: TrafficSpec | None = None,
+    settings: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> tuple[str, ...]:
+    """Write a fabric in the format of another program.
+
+    Parameters
+    ----------
+    fabric
+        As `load_fabric` returns it.
+    format_name
+        Name of a format (``netplan list formats``).
+    path
+        File to write, or a folder that is not there yet for formats of several files.
+    traffic
+        The workload, for formats of traffic.
+    settings
+        Options of the format.
+    seed
+        Of placements, for formats of traffic.
+
+    Returns
+    -------
+    tuple of str
+        Paths of the files, below the folder; nothing is written outside of it.
+
+    Raises
+    ------
+    OutputError
+        No such format, an option that it does not have, or it cannot be written.
+    NetplanError
+        The format cannot say what the fabric is.
+    """
+    from netplan.interop.files import write_files
+    from netplan.interop.registry import WriteOptions, find_format
+
+    chosen = find_format(format_name, "write")
+    settings = dict(settings or {})
+    for name in settings:
+        if name not in chosen.settings:
+            known = ", ".join(chosen.settings) or "none"
+            raise OutputError(f"format {format_name!r} has no option {name!r}; it has: {known}")
+    if chosen.kind == "traffic" and traffic is None:
+        raise OutputError(f"format {format_name!r} is one of traffic", hint="name a workload: --traffic")
+    demand = None if traffic is None else build_demand(fabric, traffic, seed=seed)
+    assert chosen.write is not None
+    files = chosen.write(fabric, WriteOptions(demand=demand, settings=settings))
+    write_files(path, files, is_folder=chosen.is_folder)
+    return tuple(files)
+
+
+def import_fabric(
+    path: str,
+    format_name: str,
+    *,
+    name: str | None = None,
+    speed: float | None = None,
+    gpus_per_host: int | None = None,
+    tables: str | None = None,
+) -> tuple[Fabric, tuple[str, ...]]:
+    """Read a fabric from a file of another program.
+
+    Parameters
+    ----------
+    path
+        The file, or ``-``.
+    format_name
+        Name of a format (``netplan list formats``).
+    name
+        Name of the fabric; from the file's when None.
+    speed
+        Line rate of cables that the file gives none [bytes/s]; 400G when None.
+    gpus_per_host
+        GPUs of each host; what the file says, else one per NIC port, when None.
+    tables
+        File of forwarding tables that OpenSM dumped, for InfiniBand formats: `ib-static` follows them.
+
+    Returns
+    -------
+    fabric, remarks
+        The fabric, and what was assumed, merged or left out, in sentences.
+
+    Raises
+    ------
+    NetplanError
+        The file cannot be read, is not of the format (all faults, with lines), or describes no fabric.
+    """
+    from netplan.interop.graph import build_read_graph, clean_name
+    from netplan.interop.registry import ReadOptions, find_format
+    from netplan.interop.source import read_source
+    from netplan.interop.tables import with_tables
+
+    chosen = find_format(format_name, "read")
+    source = read_source(path)
+    name = clean_name(name or ("imported" if path == "-" else Path(path).stem))
+    options = ReadOptions(
+        gpus_per_host=gpus_per_host, name=name, **({} if speed is None else {"speed": speed})
+    )
+    assert chosen.read is not None
+    graph = chosen.read(source, options)
+    imported = build_read_graph(graph, name=name, gpus_per_host=gpus_per_host)
+    remarks = imported.remarks
+    if tables is None:
+        return imported.fabric, remarks
+    fabric, more = with_tables(imported, graph, read_source(tables))
+    return fabric, (*remarks, *more)
+
+
+def check_target(path: str, *, has_tables: bool = False) -> None:
+    """Refuse a file that an imported fabric cannot be written to.
+
+    Raises
+    ------
+    OutputError
+        The suffix is neither ``.yaml`` nor ``.json``, or a spec is asked for that cannot hold tables.
+    """
+    suffix = Path(path).suffix
+    if suffix not in (".yaml", ".yml", ".json"):
+        raise OutputError(f"cannot write {path!r}: a fabric is written as .yaml or .json")
+    if has_tables and suffix != ".json":
+        raise OutputError(
+            f"cannot write {path!r}: a spec holds no forwarding tables", hint="write a .json file"
+        )
+
+
+def save_imported(fabric: Fabric, path: str) -> None:
+    """Write an imported fabric as a spec (``.yaml``) or as a saved fabric (``.json``).
+
+    Raises
+    ------
+    OutputError
+        It cannot be written.
+    """
+    from netplan.fabric.convert import save_fabric
+    from netplan.files import write_file
+    from netplan.interop.spec_text import spec_text
+
+    check_target(path, has_tables=fabric.forwarding is not None)
+    if Path(path).suffix == ".json":
+        save_fabric(fabric, path)
+    else:
+        write_file(path, spec_text(fabric).encode())

@@ -41,10 +41,25 @@ class Registry(Generic[T]):
         self._modules = tuple(f"{package}.{module}" for module in modules)
         self._error = error
         self._items: dict[str, tuple[str, T]] = {}
+        self._prefixes: dict[str, tuple[str, Callable[[str], T]]] = {}
 
     def add(self, name: str, module: str, item: T) -> None:
         """Register ``item``, defined in ``module``, under a name."""
         self._items[name] = (module, item)
+
+    def add_prefix(self, prefix: str, form: str, find: Callable[[str], T]) -> None:
+        """Let names ``prefix:...`` be found too, though not listed: of a higher layer, made on demand.
+
+        Parameters
+        ----------
+        prefix
+            What stands before the colon.
+        form
+            How such names look, for messages: ``opensm:ENGINE``.
+        find
+            Returns the thing of a whole name, or raises.
+        """
+        self._prefixes[prefix] = (form, find)
 
     def names(self) -> tuple[str, ...]:
         """Return all names, in the order of their modules, whichever was imported first."""
@@ -61,9 +76,13 @@ class Registry(Generic[T]):
         NetplanError
             There is none (of the class given to the registry); the message lists those there are.
         """
+        prefix, colon, _ = name.partition(":")
+        if colon and prefix in self._prefixes:
+            return self._prefixes[prefix][1](name)
         names = self.names()
         if name not in names:
-            message = f"{self._word} {name!r} is not one of {', '.join(names)}"
+            forms = [form for form, _ in self._prefixes.values()]
+            message = f"{self._word} {name!r} is not one of {', '.join((*names, *forms))}"
             raise self._error(message, hint=did_you_mean(name, names))
         return self._items[name][1]
 

@@ -52,7 +52,8 @@ def command(
       netplan check fat-tree-k8 --fail switch:leaf-0-0
     """  # noqa: D301 -- click wants the control character
     from netplan import api
-    from netplan.fabric.checks import CHECKS, check_fabric
+    from netplan.fabric.checks import CHECKS, MOST_LISTED, check_fabric
+    from netplan.fabric.classify import PAGES, classify
     from netplan.report.tables import Table
     from netplan.spec.validate import split_overrides
 
@@ -64,16 +65,23 @@ def command(
     faults = [asdict(fault) for fault in check_fabric(built)]
     data: dict[str, Any] = {"schema": "netplan/check/1", "faults": faults}
     remarks = []
+    if built.kind == "custom":
+        found_as = classify(built, most=MOST_LISTED)
+        faults += [asdict(fault) for fault in found_as.deviations]
+        data["family"], data["described_as"] = found_as.family, found_as.described_as
+        remarks.append(
+            f"nearly {found_as.described_as}; the warnings NP111 to NP115 are where it differs from that."
+        )
     if routing is not None and not any(fault["severity"] == "error" for fault in faults):
-        found, data["buffer_cycles"] = _buffer_cycles(built, routing, traffic, seed)
-        faults += found
+        more, data["buffer_cycles"] = _buffer_cycles(built, routing, traffic, seed)
+        faults += more
         cycles = len(data["buffer_cycles"]["cycles"])
         remarks.append(
             f"buffer dependencies of {routing}: {f'{cycles} cycle(s)' if cycles else 'no cycle'}; "
             f"looked at {data['buffer_cycles']['covers']} ({data['buffer_cycles']['flows']:,} flows)."
         )
     errors = sum(fault["severity"] == "error" for fault in faults)
-    n_checks = len(CHECKS) + ("buffer_cycles" in data)
+    n_checks = len(CHECKS) + ("buffer_cycles" in data) + len(PAGES) * (built.kind == "custom")
     summary = f"{built.name}: {n_checks} checks, {errors} error(s), {len(faults) - errors} warning(s)"
     options.emit(form, output, data, lambda: [Table.of(faults, summary, remarks)])
     if errors:

@@ -250,8 +250,9 @@ def _checks() -> Iterator[Entry]:
     """Yield the checks of fabrics and of settings."""
     from netplan.congestion.checks import SETTING_CHECKS
     from netplan.fabric.checks import CHECKS
+    from netplan.fabric.classify import PAGES
 
-    checks: list[CheckPage] = [*CHECKS.values(), *SETTING_CHECKS.values()]
+    checks: list[CheckPage] = [*CHECKS.values(), *PAGES, *SETTING_CHECKS.values()]
     for check in checks:
         facts = (("looks at", check.what), ("why", check.why), ("remedy", check.remedy))
         yield Entry("check", check.code, check.title, _sentence(check.title), facts, words=(check.title,))

@@ -11,6 +11,7 @@ from netplan.cli import options
 
 if TYPE_CHECKING:
     from netplan.catalog.shipped import Item
+    from netplan.interop.registry import Format
 
 KINDS = ("fabrics", "traffic", "parts", "families", "patterns", "routing", "cc", "formats")
 
@@ -50,16 +51,29 @@ def _items(kind: str) -> list[dict[str, Any]]:
     if kind == "routing":
         from netplan.routing import SCHEMES
 
-        return [_item(scheme.name, scheme.transport, scheme.summary, scheme.leaves_out) for scheme in SCHEMES]
+        schemes = [_item(each.name, each.transport, each.summary, each.leaves_out) for each in SCHEMES]
+        summary = "forwarding tables that OpenSM itself lays, by its engine: ftree, updn, minhop, dfsssp, ..."
+        return [
+            *schemes,
+            _item("opensm:ENGINE", "infiniband", summary, "virtual lanes; needs opensm and ibsim"),
+        ]
     if kind == "cc":
         from netplan.congestion.cc.registry import PROTOCOLS
 
         summary = "rates are max-min fair at once: what ideal congestion control would reach"
         ideal = _item("max-min", "fluid", summary, "convergence, queues, marking, pauses, losses")
         return [ideal, *(_item(cc.name, cc.acts_on, cc.summary, cc.leaves_out) for cc in PROTOCOLS)]
+    from netplan.interop.registry import FORMATS
     from netplan.report.diagram import RENDERERS
 
-    return [_item(renderer.name, "diagram", renderer.summary, "") for renderer in RENDERERS]
+    drawn = [_item(renderer.name, "diagram", renderer.summary, "") for renderer in RENDERERS]
+    return [*drawn, *(_format(each) for each in FORMATS)]
+
+
+def _format(each: Format) -> dict[str, Any]:
+    """Return one file format, with who checks it."""
+    item = _item(each.name, f"{each.kind}: {each.ways}", each.summary, each.leaves_out)
+    return item | {"source": f"checked by {each.checked_by}"}
 
 
 def _shipped(kind: str) -> list[Item]:

@@ -30,6 +30,8 @@ COMMANDS = {
     "grow": ("grow", "Plan the re-cabling from one size of a fabric to the next"),
     "tune": ("tune", "ECN, PFC and protocol settings by port class, and whether the buffers hold them"),
     "diagram": ("diagram", "Draw a fabric"),
+    "export": ("export", "Write a fabric in the format of another program"),
+    "import": ("import_", "Read a fabric from a file of another program, and say what it is"),
     "explain": ("explain", "Explain a term, check, scheme, pattern or spec field"),
     "schema": ("schema", "Print the JSON Schema of fabric or traffic specs, for editors"),
 }

@@ -89,6 +89,11 @@ def check_fabric(fabric: Fabric) -> list[FabricFault]:
     return sorted(faults, key=lambda fault: fault.severity != "error")
 
 
+def is_as_built(fabric: Fabric) -> bool:
+    """Whether a fabric is one that was found so: what cannot be planned may yet be cabled."""
+    return fabric.spec is not None and fabric.spec.get("as_built") is True
+
+
 def _listed(ids: np.ndarray) -> Iterator[tuple[int, str]]:
     """Yield the first few ids with what to say of the rest."""
     for place, i in enumerate(ids[:MOST_LISTED]):
@@ -170,7 +175,8 @@ def _tiers(fabric: Fabric) -> Iterator[FabricFault]:
     direct = np.isin(fabric.links.kind[0::2], _DIRECT) & (tier[low] == tier[high]) & (tier[low] > 0)
     for cable, more in _listed(np.flatnonzero(~(adjacent | to_metro | between | direct))):
         tiers = f"tier {tier[low[cable]]} with tier {tier[high[cable]]}"
-        yield FabricFault("NP104", "error", fabric.link_name(2 * cable), f"joins {tiers}{more}")
+        severity: Literal["error", "warning"] = "warning" if is_as_built(fabric) else "error"
+        yield FabricFault("NP104", severity, fabric.link_name(2 * cable), f"joins {tiers}{more}")
 
 
 @_check(
@@ -216,7 +222,7 @@ def _connected(fabric: Fabric) -> Iterator[FabricFault]:
         first, lost = int(ids[0]), int(ids[np.flatnonzero(part != part[0])[0]])
         yield FabricFault(
             "NP106",
-            "error" if fabric.damage is None else "warning",
+            "error" if fabric.damage is None and not is_as_built(fabric) else "warning",
             fabric.node_name(lost),
             f"cannot be reached from {fabric.node_name(first)}: the fabric is in {int(part.max()) + 1} parts",
             hint="join the parts, or describe them as separate fabrics",

@@ -185,6 +185,9 @@ class Fabric:
     """What failed, and the numbers of before; None for a whole fabric."""
     fibre_paths: tuple[FibrePath, ...] = ()
     """Routes of the spans between sites, for families that know them."""
+    forwarding: NDArray[np.int32] | None = None
+    """(n_nodes, n_endpoints) link that a switch sends packets for an endpoint to, -1 for none: the tables of
+    a real subnet manager, which ``ib-static`` then follows; None where there are none."""
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""

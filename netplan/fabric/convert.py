@@ -68,7 +68,7 @@ _KEYS = (
 )
 
 #: Keys that are there only where they say something.
-_OPTIONAL = ("direct", "fibre_paths", "damage")
+_OPTIONAL = ("direct", "fibre_paths", "forwarding", "damage")
 
 _FIBRE_PATH = ("a", "b", "number", "length_m", "wavelengths", "fibre_pairs")
 
@@ -226,6 +226,7 @@ def fabric_to_dict(fabric: Fabric) -> dict[str, Any]:
         "endpoint_latency_s": fabric.endpoint_latency,
         **({} if fabric.direct is None else {"direct": _direct_to_dict(fabric.direct)}),
         **({"fibre_paths": _paths_to_dict(fabric)} if fabric.fibre_paths else {}),
+        **({} if fabric.forwarding is None else {"forwarding": _forwarding_to_dict(fabric)}),
         **({} if fabric.damage is None else {"damage": _damage_to_dict(fabric.damage)}),
     }
 
@@ -246,6 +247,12 @@ def _paths_to_dict(fabric: Fabric) -> list[dict[str, Any]]:
         for path in fabric.fibre_paths
     ]
     return [dict(zip(_FIBRE_PATH, row, strict=True)) for row in rows]
+
+
+def _forwarding_to_dict(fabric: Fabric) -> list[Any]:
+    """Return the forwarding tables of the switches, by node id, as plain data."""
+    assert fabric.forwarding is not None
+    return [_written(row) for row in fabric.forwarding[fabric.nodes.tier > 0]]
 
 
 def _damage_to_dict(damage: Damage) -> dict[str, Any]:
@@ -424,8 +431,35 @@ class _Reader:
             switch_latency=self._latency("switch_latency_s", data["switch_latency_s"]),
             endpoint_latency=self._latency("endpoint_latency_s", data["endpoint_latency_s"]),
             fibre_paths=fibre_paths,
+            forwarding=self._forwarding(
+                data.get("forwarding"), nodes["tier"], cables, len(endpoints["host"])
+            ),
             damage=self._damage(data.get("damage"), n_nodes, n_cables, len(endpoints["host"])),
         )
+
+    def _forwarding(
+        self, data: object, tier: NDArray[Any], cables: Mapping[str, NDArray[Any]], n_endpoints: int
+    ) -> NDArray[np.int32] | None:
+        """Return the forwarding tables, each entry a link that leaves its switch."""
+        if data is None:
+            return None
+        switches = np.flatnonzero(tier > 0)
+        if not isinstance(data, list) or len(data) != len(switches):
+            self._refuse(f"forwarding must be a list of {len(switches)} tables, one per switch")
+        if len(tier) * n_endpoints > MOST_ROWS:
+            self._refuse(f"forwarding has over {MOST_ROWS:,} entries")
+        source = _both(cables["lower"], cables["upper"])
+        tables = np.full((len(tier), n_endpoints), -1, np.int32)
+        for node, row in zip(switches.tolist(), data, strict=True):
+            where = f"forwarding of node {node}"
+            table = self._column(where, row, np.int32)
+            if len(table) != n_endpoints:
+                self._refuse(f"{where} has {len(table)} entries, not one for each of {n_endpoints} endpoints")
+            used = table[table >= 0]
+            if (table < -1).any() or (used >= len(source)).any() or (source[used] != node).any():
+                self._refuse(f"{where} has an entry that is no link of its own")
+            tables[node] = table
+        return tables
 
     def _keys(self, where: str, data: object, wanted: Iterable[str]) -> None:
         """Refuse missing and unknown keys."""

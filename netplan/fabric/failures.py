@@ -507,6 +507,7 @@ def _without(
         endpoints=Endpoints(**columns),
         structure=_structure_without(structure, gone, left) if structure and keep_structure else None,
         direct=_direct_without(fabric.direct, gone, left) if fabric.direct and keep_structure else None,
+        forwarding=None,  # the subnet manager lays new tables, as ib-static would
         damage=Damage(
             failures=(*(old.failures if old else ()), *failures.texts),
             seeds=(*(old.seeds if old else ()), *(seed for _ in failures.items)),

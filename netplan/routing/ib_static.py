@@ -9,6 +9,8 @@ downlink i of leaf l of its pod, b parallel cables between leaf and spine:
 * leaf uplink ``j = i mod uplinks``; spine uplink ``(l b + j mod b) mod spine_uplinks``;
 * downwards, among parallel cables, the same cable that the choice upwards would take.
 
+On an imported fabric that carries the tables of its subnet manager (``netplan import --tables``): those.
+
 On direct networks (any with ``local`` or ``global`` cables between switches: dragonfly, torus, ...):
 shortest paths with balanced counters, OpenSM's default ``minhop``. For each destination in turn,
 every switch takes the port on a shortest path that it has used for the fewest destinations so far.
@@ -38,6 +40,7 @@ from netplan.kernels.up_down import up_down_paths
 from netplan.routing.clos_paths import Choice, clos_paths
 from netplan.routing.registry import routing_scheme
 from netplan.routing.routes import refuse_unreachable, single_paths
+from netplan.routing.tables import follow_tables
 from netplan.routing.walked import switch_links
 
 if TYPE_CHECKING:
@@ -62,7 +65,9 @@ if TYPE_CHECKING:
 )
 def route(fabric: Fabric, flows: FlowTable, options: RoutingOptions) -> Routes:
     """Route every flow by its destination."""
-    if fabric.structure is not None:
+    if fabric.forwarding is not None:
+        path_ptr, link = follow_tables(fabric, fabric.forwarding, flows.src, flows.dst)
+    elif fabric.structure is not None:
         path_ptr, link = d_mod_k_paths(fabric, fabric.structure, flows.src, flows.dst)
     elif is_direct(fabric):
         path_ptr, link = balanced_min_hop_paths(fabric, flows.src, flows.dst)

@@ -190,6 +190,8 @@ class CustomLinkSpec(SpecModel):
     """Parallel cables."""
     length: Length = 3.0
     """Length of each."""
+    kind: Literal["local", "global"] | None = None
+    """Of a direct network: ``local`` within a group, ``global`` between two; joins switches of one tier."""
 
 
 class CustomSpec(FabricSpecBase):
@@ -197,6 +199,8 @@ class CustomSpec(FabricSpecBase):
 
     kind: Literal["custom"]
     """The family."""
+    as_built: bool = False
+    """It was found so: what breaks a rule of tiers, or is not connected, is a warning and not an error."""
     hosts: Annotated[tuple[CustomHostSpec, ...], Field(min_length=1)]
     """The hosts."""
     switches: Annotated[tuple[CustomSwitchSpec, ...], Field(min_length=1)]

@@ -79,7 +79,7 @@ def build(spec: CustomSpec) -> Fabric:
             np.full(link.count, high[i]),
             rate=link.speed,
             length=link.length,
-            kind="inter_site" if between_sites else _kind(tiers),
+            kind=link.kind or ("inter_site" if between_sites else _kind(tiers)),
         )
     return builder.finish(site_names=sites, spec=spec)
 
