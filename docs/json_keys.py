@@ -40,6 +40,7 @@ RESULT_KEYS = {
     "remarks": "in words, with a code: what changed nothing, was supposed or shortened",
     "pfc.pause_time_s": "time that links were paused, together [s]; `pfc` is null under `max-min`",
     "pfc.pause_events": "pauses sent",
+    "pfc.watchdog_events": "times that a PFC watchdog took a queue that was paused too long",
     "loss_fraction": "dropped over sent bytes; null under `max-min`",
     "queues.peak_bytes": "most bytes that waited at a switch port; `queues` is null under `max-min`",
     "queues.worst_link": "where",
@@ -52,6 +53,7 @@ RESULT_KEYS = {
     "engine.groups_run": "groups that were run: alike ones once",
     "engine.events": "events of the engine",
     "engine.step_s": "longest time that one train of packets stands for [s]",
+    "engine.note": "how far off runs of that method were measured to be; null: run whole",
 }
 MANIFEST_KEYS = {
     "netplan": "version",
@@ -166,6 +168,7 @@ JSON_EXAMPLES = (
             "rows[].routing": "routing scheme",
             "rows[].cc": "congestion control",
             "rows[].params.*": "settings that differ between rows besides, such as `qps`",
+            "rows[].reason": "why the setting cannot be run: its result is null then; null: it was run",
             "rows[].result.*": "as in `netplan simulate`",
             "rows[].manifest.*": "as in `netplan simulate`",
             "rows[].versus_baseline.mean_flow": "efficiency over the baseline's",

@@ -18,7 +18,7 @@ from netplan.errors import FabricError, ModelRangeError, SpecError, did_you_mean
 from netplan.fabric.convert import load_fabric as load_saved_fabric
 from netplan.fabric.failures import apply_failures
 from netplan.routing import RoutingOptions
-from netplan.simulate.compare import Comparison, compare_results
+from netplan.simulate.compare import Comparison, NotRun, compare_results
 from netplan.simulate.damage import Aftermath, whole_fabric
 from netplan.simulate.run import simulate as run_scenario
 from netplan.simulate.scenario import MAX_MIN, Scenario
@@ -289,20 +289,23 @@ def compare(
     Returns
     -------
     Comparison
-        One row per setting, in the order routing, cc, qps, parameters.
+        One row per setting, in the order routing, cc, qps, parameters. A setting that the model refuses
+        (a protocol that reads telemetry on packets that are sprayed) is among its ``not_run``.
 
     Raises
     ------
     NetplanError
-        The workload does not fit the fabric, or a name is not known.
+        The workload does not fit the fabric, a name is not known, or no setting can be run.
     """
     engine = {name: options.pop(name) for name in _ENGINE_OPTIONS if name in options}
     baseline_cc = options.pop("baseline_cc", MAX_MIN)
+    _check_grid(cc, params, engine)
     base_options = options if baseline_cc == MAX_MIN else {**options, **engine}
     base = simulate(
         fabric, traffic, routing=baseline, cc=baseline_cc, seed=seed, progress=progress, **base_options
     )
-    settings = []
+    settings: list[tuple[str, str, dict[str, Any], Result]] = []
+    refused: list[tuple[NotRun, ModelRangeError]] = []
     for name, control, n_qps in itertools.product(routing, cc, qps or (None,)):
         spec = traffic if n_qps is None else traffic.model_copy(update={"qps": n_qps})
         grid = (params or {}).get(control, {})
@@ -310,13 +313,44 @@ def compare(
             own = dict(zip(grid, values, strict=True))
             row: dict[str, Any] = {} if n_qps is None else {"qps": n_qps}
             row |= {f"{control}.{each}": value for each, value in own.items() if len(grid[each]) > 1}
-            if control != MAX_MIN:
-                options |= {**engine, "cc_params": own}
-            result = simulate(fabric, spec, routing=name, cc=control, seed=seed, progress=progress, **options)
-            settings.append((name, control, row, result))
-            for key in (*engine, "cc_params"):
-                options.pop(key, None)
-    return compare_results(base, settings, unread=unread)
+            more = {} if control == MAX_MIN else {**engine, "cc_params": own}
+            try:
+                result = simulate(
+                    fabric, spec, routing=name, cc=control, seed=seed, progress=progress, **options, **more
+                )
+            except ModelRangeError as error:
+                refused.append(
+                    (NotRun(name, control, row, error.message, len(settings) + len(refused)), error)
+                )
+            else:
+                settings.append((name, control, row, result))
+    if refused and not settings:
+        raise refused[0][1]
+    return compare_results(base, settings, unread=unread, not_run=[one for one, _ in refused])
+
+
+def _check_grid(
+    cc: Sequence[str], params: Mapping[str, Mapping[str, Sequence[float]]] | None, engine: Mapping[str, Any]
+) -> None:
+    """Refuse, before anything runs, what is wrong whatever the routing.
+
+    Raises
+    ------
+    ModelRangeError
+        A congestion control, parameter, value or switch profile that there is not.
+    """
+    from netplan.congestion.cc.registry import PROTOCOLS
+    from netplan.simulate.switches import AUTO, find_switches
+
+    for control in cc:
+        if control != MAX_MIN:
+            found = PROTOCOLS.find(control)
+            for name, values in (params or {}).get(control, {}).items():
+                for value in values:
+                    found.values({name: value})
+    switch = engine.get("switch", AUTO)
+    if isinstance(switch, str) and switch != AUTO:
+        find_switches(switch)
 
 
 def bill_of_materials(

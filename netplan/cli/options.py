@@ -95,7 +95,7 @@ def cc_options(command: Command) -> Command:
             "switch",
             metavar="NAME",
             help="Rules of the switches: auto, tune (as netplan tune sets them), hpcc-ns3, conweave-ns3, "
-            "dcqcn-paper, sonic-default, cumulus, htsim or dci.  [default: auto]",
+            "dcqcn-paper, sonic-default, cumulus, htsim, dci, or a YAML file.  [default: auto]",
         ),
         click.option(
             "--param",

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 @click.option(
     "--series",
     type=click.Path(),
-    help="Write rates and queues over time here (.csv or .json); needs a protocol.",
+    help="Write rates, queues and pauses over time here (.csv or .json); needs a protocol.",
 )
-@click.option("--plot", type=click.Path(), help="Draw rates and queues over time here (.svg or .png).")
+@click.option("--plot", type=click.Path(), help="Draw them here (.svg, .png or .html).")
 @options.fail_option
 @options.on_dead_option
 @options.traffic_options

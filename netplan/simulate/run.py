@@ -279,7 +279,11 @@ def _congestion(scenario: Scenario, parts: list[_PhaseRun], switches: Switches) 
     sent = sum(part.sent for part, _ in ran) + resent
     deep = switches.deep
     return Congestion(
-        pfc=Pfc(sum(trace.paused for trace in traces), sum(trace.pauses for trace in traces)),
+        pfc=Pfc(
+            sum(trace.paused for trace in traces),
+            sum(trace.pauses for trace in traces),
+            sum(trace.storms for trace in traces),
+        ),
         queues=queues,
         loss_fraction=min(sum(trace.lost for trace in traces) / sent, 1.0) if sent else 0.0,
         marked_packets=sum(trace.marks for trace in traces),
@@ -302,7 +306,7 @@ def _has_series(part: _PhaseRun) -> bool:
 
 
 def _series(scenario: Scenario, number: int, part: _PhaseRun) -> PhaseSeries:
-    """Return rates and queues of a phase over time."""
+    """Return rates, queues and pauses of a phase over time."""
     trace, owner = part.trace, part.owner
     assert trace is not None
     assert trace.series is not None
@@ -321,6 +325,8 @@ def _series(scenario: Scenario, number: int, part: _PhaseRun) -> PhaseSeries:
         time=found.time,
         rate=received / (found.time - before)[:, None],
         queue=found.queue,
+        paused_links=tuple(scenario.fabric.link_name(link) for link in trace.stopped_links),
+        paused=found.paused[:, list(trace.stopped)],
     )
 
 

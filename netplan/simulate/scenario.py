@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import netplan
 from netplan.congestion.cc.registry import PROTOCOLS
 from netplan.congestion.line_rate import DEFAULT_MTU, TRANSPORTS, Transport
-from netplan.congestion.switch import find_profile
 from netplan.routing import SCHEMES, RoutingOptions
-from netplan.simulate.switches import AUTO, BUFFER_S, DEFAULT
+from netplan.simulate.switches import AUTO, BUFFER_S, DEFAULT, find_switches
 
 if TYPE_CHECKING:
     from netplan.congestion.switch import SwitchProfile
@@ -93,7 +92,7 @@ class Scenario:
         if isinstance(self.switch, Mapping):
             switch: Any = {tier: asdict(profile) for tier, profile in self.switch.items()}
         elif isinstance(self.switch, str):
-            switch = asdict(DEFAULT if self.switch == AUTO else find_profile(self.switch))
+            switch = asdict(DEFAULT if self.switch == AUTO else find_switches(self.switch))
             if self.switch == AUTO:
                 del switch["buffer"]["total_bytes"]
                 switch["buffer"]["total_s"] = BUFFER_S
