@@ -798,7 +798,7 @@ def goodput(
     rates
         Cause to interruptions per part in a million hours, over the published ones.
     network
-        Network failures: those of the fabric, which may degrade a job instead of stopping it, or as published.
+        Network failures: the fabric's own, which may degrade a job instead of stopping it, or as published.
     communication_share
         Share of the step that is communication nothing hides: what a degraded network slows.
     routing, seed

@@ -27,8 +27,8 @@ bandwidth left. Failures that only degrade do not interrupt.
 `netplan.planning.goodput_events` plays the same process event by event.
 
 *Defaults.* MegaScale (ByteDance, NSDI 2024): faults found and diagnosed in under 10 minutes on average, hosts
-copy a checkpoint out of GPUs in several seconds, effective time above 90 %. Taken: 5 min + 5 min, 5 s. The
-time to repair, 24 h, is an assumption.
+copy a checkpoint out of GPUs in several seconds, effective time above 90 % (as quoted; not checked in the
+paper's text). Taken: 5 min + 5 min, 5 s. The time to repair, 24 h, is an assumption.
 
 *Range.* M longer than a restart. Failures in bursts, hosts that fail again after repair and slow hosts that
 do not fail are left out; the first two make spares scarcer than Erlang says.

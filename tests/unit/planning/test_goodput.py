@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from netplan import api
 from netplan.api import load_fabric
 from netplan.errors import ModelRangeError
 from netplan.planning.failures import study_failures
@@ -82,6 +83,13 @@ def test_host_rate_lies_between_two_clusters_of_meta():
     # Kokolis et al., HPCA 2025: 6.50 and 2.34 failures per 1,000 host-days.
     per_1000 = training_goodput(LLAMA).interruptions(1) / LLAMA.hosts * 1000
     assert 2.34 < per_1000 < 6.50
+
+
+def test_projections_of_kokolis_et_al():
+    # HPCA 2025: 6.50 failures per 1,000 host-days; 16,384 GPUs fail every 1.8 h, 131,072 every 0.23 h.
+    rate = part_failures_with({"all": 6.50 / 1000 / 24 / 8 * 1e6})
+    assert training_goodput(LLAMA, failures=rate).mtbf_s / 3600 == pytest.approx(1.8, rel=0.01)
+    assert training_goodput(JobParts(131_072), failures=rate).mtbf_s / 3600 == pytest.approx(0.23, rel=0.03)
 
 
 def test_recovery_for_99_percent():
@@ -248,6 +256,23 @@ def test_a_network_that_degrades_stops_less():
         network_effect(study, 1.5)
     with pytest.raises(ModelRangeError, match="workload 'x' is not in the study"):
         network_effect(study, 0.5, "x")
+
+
+def test_the_short_road():
+    fabric = load_fabric("fat-tree-k8")
+    assert api.goodput(gpus=128).mtbf_s == training_goodput(JobParts(128)).mtbf_s
+    whole = api.goodput(fabric)
+    assert whole.network is not None
+    # A job on half of the hosts is hit by half of the stops, and by all that degrades.
+    half = api.goodput(fabric, gpus=64)
+    assert half.mtbf_s == pytest.approx(2 * whole.mtbf_s)
+    published = api.goodput(fabric, network="published", rates={"network": 0.0})
+    assert published.network is None
+    assert {row.cause: row.per_hour for row in published.causes}["network"] == 0
+    with pytest.raises(ModelRangeError, match="neither a fabric nor a number of GPUs is given"):
+        api.goodput()
+    with pytest.raises(ModelRangeError, match="256 GPUs are more than the 128"):
+        api.goodput(fabric, gpus=256)
 
 
 # ---- What is refused -----------------------------------------------------------------------------------

@@ -246,11 +246,11 @@ def test_double_trees_need_more_than_rings(pod):
 
 @pytest.mark.parametrize("routing", ["ecmp", "spray", "ib-static"])
 @pytest.mark.parametrize("kind", ["packed", "random", "fragmented"])
-def test_no_time_is_below_its_bound(pod, routing, kind):
+@pytest.mark.parametrize(("algorithm", "protocol"), [("ring", "none"), ("tree", "none"), ("auto", "auto")])
+def test_no_time_is_below_its_bound(pod, routing, kind, algorithm, protocol):
     """The bound knows NIC ports only: every routing takes as long or longer, whatever the size."""
-    net = network(
-        pod, tp=4, dp=16, pp=2, ep=4, placement={"kind": kind}, options={"routing": routing, "channels": 1}
-    )
+    options = {"routing": routing, "channels": 1, "algorithm": algorithm, "protocol": protocol}
+    net = network(pod, tp=4, dp=16, pp=2, ep=4, placement={"kind": kind}, options=options)
     for axis, collective in (
         ("tp", "all-reduce"),
         ("dp", "reduce-scatter"),
