@@ -33,7 +33,7 @@ ROOT = DOCS.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from docs import charts  # noqa: E402 -- the checkout that this file is in
+from docs import charts, measured, trained  # noqa: E402 -- the checkout that this file is in
 from docs.json_keys import FAULT_KEYS, JSON_EXAMPLES  # noqa: E402
 from netplan import api  # noqa: E402
 from netplan.catalog.parts import TABLES, shipped_catalogue  # noqa: E402
@@ -489,6 +489,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/catalogue.md": catalogue_page,
     "reference/parts.md": parts_page,
     "reference/json.md": json_page,
+    "reference/measurements.md": measured.page,
+    "reference/training-validation.md": lambda: trained.training_page(table),
 }
 
 

@@ -12,7 +12,10 @@ from netplan.cli import options
 if TYPE_CHECKING:
     from netplan.catalog.shipped import Item
 
-KINDS = ("fabrics", "traffic", "parts", "families", "patterns", "routing", "cc", "formats")
+KINDS = (
+    *("fabrics", "traffic", "models", "accelerators", "parts", "families", "patterns", "algorithms"),
+    *("routing", "cc", "formats"),
+)
 
 
 @click.command(name="list", short_help="List what is shipped: fabrics, traffic, routing schemes, formats")
@@ -37,16 +40,20 @@ def command(kind: str, *, form: str, output: str | None) -> None:
 
 def _items(kind: str) -> list[dict[str, Any]]:
     """Return what there is of a kind."""
-    if kind in ("fabrics", "traffic", "parts"):
+    if kind in ("fabrics", "traffic", "models", "accelerators", "parts"):
         return [asdict(item) for item in _shipped(kind)]
     if kind == "families":
         from netplan.topology import FAMILIES
 
         return [_item(family.kind, "family", family.summary, family.leaves_out) for family in FAMILIES]
-    if kind == "patterns":
-        from netplan.traffic import PATTERNS
+    if kind in ("patterns", "algorithms"):
+        from netplan.traffic.registry import ALGORITHMS, PATTERNS
 
-        return [_item(pattern.kind, "pattern", pattern.summary, pattern.leaves_out) for pattern in PATTERNS]
+        patterns = [_item(each.kind, "pattern", each.summary, each.leaves_out) for each in PATTERNS]
+        schedules = [
+            _item(each.name, ", ".join(each.kinds), each.summary, each.leaves_out) for each in ALGORITHMS
+        ]
+        return patterns if kind == "patterns" else schedules
     if kind == "routing":
         from netplan.routing import SCHEMES
 
@@ -68,6 +75,14 @@ def _shipped(kind: str) -> list[Item]:
         from netplan.catalog.parts import list_parts
 
         return list_parts()
+    if kind == "models":
+        from netplan.catalog.models import list_models
+
+        return list_models()
+    if kind == "accelerators":
+        from netplan.catalog.accelerators import list_accelerators
+
+        return list_accelerators()
     from netplan.catalog.shipped import list_shipped
 
     return list_shipped("topologies" if kind == "fabrics" else "traffic")

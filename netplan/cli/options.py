@@ -70,7 +70,7 @@ def verbose_option(command: Command) -> Command:
 def traffic_options(command: Command) -> Command:
     """Add the options that change a workload: each stands for a ``--set`` of its key."""
     for option in (
-        click.option("--placement", help="packed, random or fragmented."),
+        click.option("--placement", help="packed, random, fragmented, rail-aware or topology-aware."),
         click.option("--ranks", type=int, help="GPUs that take part."),
         click.option("--size", help="Size, such as 4GiB."),
         click.option("--mtu", type=int, default=None, help="Payload of a full packet [bytes]: 256 to 4096."),

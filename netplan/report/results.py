@@ -38,6 +38,10 @@ def result_tables(result: Result, by: str | None = None) -> list[Table]:
         ("qps per flow", data["qps"]),
         ("flows limited by their window", data["window_limited_flows"]),
     ]
+    if demand.protocol not in (None, "none"):
+        figures.insert(0, ("algorithm, protocol", f"{demand.algorithm}, {demand.protocol}"))
+    elif demand.algorithm not in (None, "ring", "concurrent", "direct"):
+        figures.insert(0, ("algorithm", demand.algorithm))
     if result.congestion is not None:
         figures += _congestion(result.congestion)
     remarks = (_in_words(result), *result.remarks())

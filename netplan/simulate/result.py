@@ -56,6 +56,17 @@ class PhaseResult:
     """Latency in the completion time."""
     ideal_s: float
     """Completion time without contention."""
+    ideal_network_s: float
+    """Until the last byte left the busiest NIC, without contention, latency aside."""
+    cables_s: float
+    """Propagation on the cables that data crosses in turn."""
+    inside_s: float
+    """Latency of hops inside hosts that goes with the scale-up domain's time."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is told of a phase; the parts that `netplan.simulate.sizes` scales are not."""
+        parts = ("ideal_network_s", "cables_s", "inside_s")
+        return {name: value for name, value in vars(self).items() if name not in parts}
 
 
 @dataclass(frozen=True)
@@ -325,7 +336,7 @@ class Result:
             There is no such summary.
         """
         if what == "phase":
-            return [vars(phase) for phase in self.phases]
+            return [phase.to_dict() for phase in self.phases]
         if what == "tier":
             return self._by_tier()
         fabric, demand = self.scenario.fabric, self.scenario.demand
@@ -390,7 +401,9 @@ class Result:
                 "flows": len(self.rate),
                 "qps": self.scenario.demand.qps,
                 "ranks": self.scenario.demand.n_ranks,
-                "phases": [dict(vars(phase)) for phase in self.phases],
+                "algorithm": self.scenario.demand.algorithm,
+                "protocol": self.scenario.demand.protocol,
+                "phases": [phase.to_dict() for phase in self.phases],
                 "bottlenecks": [dict(vars(bottleneck)) for bottleneck in self.bottlenecks()],
                 "links_by_tier": self.by("tier"),
                 "contended": self.is_contended,
