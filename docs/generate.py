@@ -392,8 +392,9 @@ def json_page() -> str:
         A key that a command prints is not described, or one that is described is not printed.
     """
     parts = [_JSON]
-    for example in JSON_EXAMPLES:
-        printed = _run(shlex.split(example.command)).stdout
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some commands write files
+        outputs = [_run(shlex.split(example.command)).stdout for example in JSON_EXAMPLES]
+    for example, printed in zip(JSON_EXAMPLES, outputs, strict=True):
         there = list(dict.fromkeys(_key_paths(json.loads(printed), "")))
         described = dict.fromkeys(example.keys, False)
         for path in there:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from netplan.cli.main import cli
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SWEEP = """\
 name: small
@@ -37,7 +34,7 @@ def results(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("sweep")
     (folder / "s.yaml").write_text(SWEEP)
     run("sweep", str(folder / "s.yaml"), "-o", str(folder / "r.csv"), "--workers", "1")
-    return folder / "r.csv"
+    return Path(folder) / "r.csv"
 
 
 def test_a_run_says_what_ran_and_what_is_best(results, tmp_path):

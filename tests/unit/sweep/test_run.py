@@ -15,7 +15,7 @@ import pytest
 from netplan import api
 from netplan.catalog.paths import shipped_folder
 from netplan.errors import BackendError, OutputError, SpecError
-from netplan.sweep import load_sweep, read_results, run_sweep
+from netplan.sweep import Progress, load_sweep, read_results, run_sweep
 from netplan.sweep.journal import Journal
 from netplan.sweep.pool import LocalPool
 from netplan.sweep.row import METRICS
@@ -94,10 +94,11 @@ def test_a_stopped_run_goes_on_with_the_same_result(sweep, tmp_path):
     with pytest.raises(StoppedError):
         run_sweep(plan, str(output), progress=stop)
     assert not output.exists()
-    seen = []
+    seen: list[Progress] = []
     outcome = run_sweep(plan, str(output), progress=seen.append)
     assert outcome.ran == 5
     assert (seen[0].done, seen[-1].done, seen[-1].total) == (4, 8, 8)
+    assert seen[-1].best
     assert seen[-1].best[0] == min(outcome.results["completion_s"].values)
     run_sweep(plan, str(tmp_path / "whole.csv"))
     assert output.read_bytes() == (tmp_path / "whole.csv").read_bytes()
@@ -242,7 +243,7 @@ def test_a_killed_worker_is_replaced_and_its_cases_run_again(sweep, tmp_path):
 
 SCRIPT = """
 import sys
-from netplan.sweep import load_sweep, run_sweep
+from netplan.sweep import Progress, load_sweep, run_sweep
 if __name__ == "__main__":
     run_sweep(load_sweep(sys.argv[1]), sys.argv[2], workers=2)
 """
