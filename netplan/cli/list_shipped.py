@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 KINDS = ("fabrics", "traffic", "sweeps", "parts", "families", "patterns", "routing", "cc", "formats")
 
 
-@click.command(
-    name="list", short_help="List what is shipped: fabrics, traffic, sweeps, routing, formats"
-)
+@click.command(name="list", short_help="List what is shipped: fabrics, traffic, sweeps, routing, formats")
 @click.argument("kind", type=click.Choice(KINDS), default="fabrics")
 @options.output_options
 def command(kind: str, *, form: str, output: str | None) -> None:

@@ -36,9 +36,8 @@ class _RunOrShow(click.Group):
         return super().parse_args(ctx, args)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show both ways."""
-        formatter.write_usage(ctx.command_path, "SWEEP -o RESULTS [OPTIONS]")
-        formatter.write_usage(ctx.command_path, "show RESULTS [OPTIONS]", prefix="       ")
+        """Show both ways in one line."""
+        formatter.write_usage(ctx.command_path, "SWEEP -o RESULTS | show RESULTS")
 
 
 @click.group(cls=_RunOrShow, short_help="Run thousands of scenarios, resumable, here or on a cluster")
@@ -71,7 +70,13 @@ def command() -> None:
 )
 @click.option("--yes", is_flag=True, help="Run more than 100,000 scenarios.")
 @click.option("--dry-run", is_flag=True, help="Check the sweep and say what it would run; write nothing.")
-@options.set_option
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Replace a value of the sweep file, such as replicas=3 or sample.points=500.",
+)
 @click.option(
     "--format",
     "form",
