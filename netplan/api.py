@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 #: What `simulate` hands on to the scenario.
-_SCENARIO_OPTIONS = ("mtu", "cc_params", "switch", "exact", "step", "record", "unread")
+_SCENARIO_OPTIONS = ("engine", "packet", "mtu", "cc_params", "switch", "exact", "step", "record", "unread")
 
 #: Those of them that concern the engine only.
 _ENGINE_OPTIONS = ("switch", "exact", "step")
