@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     help="Write rates and queues over time here (.csv or .json); needs a protocol.",
 )
 @click.option("--plot", type=click.Path(), help="Draw rates and queues over time here (.svg or .png).")
+@options.packet_options
 @options.fail_option
 @options.on_dead_option
 @options.traffic_options
@@ -51,6 +52,10 @@ def command(
     step: str | None,
     series: str | None,
     plot: str | None,
+    packet: str | None,
+    packet_timeout: str | None,
+    packet_logs: str | None,
+    yes: bool,
     failures: tuple[str, ...],
     on_dead: OnDead,
     placement: str | None,
@@ -70,7 +75,8 @@ def command(
     With --fail it runs on the damaged fabric, rerouted, and beside it on the undamaged one: what is cut off
     and which bandwidth is left comes with the result.
 
-    With --cc a protocol's senders run over time through queues that mark, pause and drop.
+    With --cc a protocol's senders run over time through queues that mark, pause and drop; with --packet too,
+    packet by packet in ns-3.
 
     \b
     Examples:
@@ -78,6 +84,7 @@ def command(
       netplan simulate metro-30km-2site all-reduce-1gib --size 16GiB --by site --format json
       netplan simulate fat-tree-k8 permutation-64mib --routing spray --fail switch:spine-0-0
       netplan simulate lab-2-leaf incast-8 --cc dcqcn --param rate_ai=40M --plot incast.svg
+      netplan simulate lab-2-leaf incast-8 --cc dcqcn --packet trains
     """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.report.damage import damage_tables
@@ -108,6 +115,11 @@ def command(
     settings = {"routing": routing, "seed": seed, **options.routing_options(polarized=polarized, mtu=mtu)}
     aftermath = None
     with options.progress_on_stderr() as progress:
+        simulator = options.packet_engine(
+            packet, cc=[cc], timeout=packet_timeout, logs=packet_logs, yes=yes, progress=progress
+        )
+        if simulator is not None:
+            engine |= {"packet": packet, "engine": simulator}
         if failures:
             damaged = api.fail(built, failures, seed=seed)
             aftermath = api.aftermath(
@@ -120,6 +132,8 @@ def command(
             )
     if verbose:
         run = result.scenario
+        if simulator is not None:
+            click.echo(f"{simulator!r}", err=True)
         click.echo(
             f"{run.fabric!r}\n{run.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s", err=True
         )
@@ -132,6 +146,8 @@ def command(
     data: dict[str, Any] = result.to_dict()
     if by is not None:
         data["result"][f"by_{by}"] = result.by(by)
+    if simulator is not None:
+        data["packet"] = simulator.to_dict()
     if aftermath is not None:
         data["damage"] = aftermath.to_dict()
     options.emit(form, output, data, lambda: [*result_tables(result, by), *damage_tables(aftermath)])

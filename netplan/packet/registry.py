@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from netplan.congestion.cc.registry import CongestionControl
-    from netplan.congestion.dynamics import Engine, Flows, Network, Options, Outcome
+    from netplan.congestion.dynamics import Flows, Network, Options, Outcome
 
     Report = Callable[[float], None]
     _Run = Callable[
-        [Network, Flows, CongestionControl, Mapping[str, float], Options, "Limits", Report | None], Outcome
+        [Network, Flows, CongestionControl, Mapping[str, float], Options, "Limits", Report | None],
+        tuple[Outcome, "Stats"],
     ]
 
 #: Longest run that needs no yes [s].
@@ -35,9 +36,23 @@ class Limits:
     memory_bytes: int = 16 * 2**30
     """It fails when it asks for more [bytes]."""
     logs: str | None = None
-    """Folder in which inputs and outputs of the run are kept; None: of failed runs only, in a temporary one."""
+    """Folder in which inputs and outputs of runs are kept; None: those of failed runs, in a temporary one."""
     yes: bool = False
     """Whether runs longer than `LONG_S` are wanted."""
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a run has done, and how fast."""
+
+    packets: int
+    """Data packets sent, those sent again included."""
+    hops: int
+    """Packets of all kinds over links."""
+    cpu_s: float
+    """Time of the processor in the simulator alone [s]."""
+    how: str
+    """How the simulator was loaded: bindings, compiler or in process."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +85,13 @@ def estimate(flows: Flows) -> float:
     return float((np.ceil(flows.size / flows.payload) * hops).sum())
 
 
-def packet_engine(
-    backend: PacketBackend, limits: Limits | None = None, report: Report | None = None
-) -> Engine:
-    """Return an engine that runs phases packet by packet.
+class PacketEngine:
+    """Runs phases packet by packet: what a `Scenario` holds as its engine.
 
     Parameters
     ----------
     backend
-        The simulator.
+        The simulator, or its name.
     limits
         Time and memory that a run may take.
     report
@@ -87,27 +100,60 @@ def packet_engine(
     Raises
     ------
     BackendError
-        The simulator is not installed.
+        The simulator is not there, or not installed.
     """
-    backend.check()
-    bounds = limits or Limits()
 
-    def run(
+    def __init__(
+        self, backend: PacketBackend | str, limits: Limits | None = None, report: Report | None = None
+    ) -> None:
+        self.backend = BACKENDS.find(backend) if isinstance(backend, str) else backend
+        self.backend.check()
+        self.limits = limits or Limits()
+        self.report = report
+        self.runs: list[Stats] = []
+        """Of the phases that have been run."""
+
+    def __call__(
+        self,
         network: Network,
         flows: Flows,
         cc: CongestionControl,
         parameters: Mapping[str, float],
         options: Options,
     ) -> Outcome:
+        """Run flows to their end, as `netplan.congestion.dynamics.run_flows` does."""
+        backend = self.backend
         if cc.name not in backend.protocols:
             raise ModelRangeError(
                 f"packet back end {backend.name} has no {cc.name}; it has {', '.join(backend.protocols)}",
                 hint="leave --packet out: the flow-level engine has it",
             )
-        refuse_long(backend, flows, bounds)
-        return backend.run(network, flows, cc, parameters, options, bounds, report)
+        refuse_long(backend, flows, self.limits)
+        outcome, stats = backend.run(network, flows, cc, parameters, options, self.limits, self.report)
+        self.runs.append(stats)
+        return outcome
 
-    return run
+    def __repr__(self) -> str:
+        """Say in one line what has been run, and how fast."""
+        done = self.to_dict()
+        speed = done["packets_per_s"]
+        fast = f"{speed:,.0f} packets/s" if speed else "nothing run"
+        return (
+            f"<PacketEngine {self.backend.name}: {done['packets']:,} packets, {done['hops']:,} hops, {fast}>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what has been run as plain data; times differ from run to run."""
+        packets, hops = sum(run.packets for run in self.runs), sum(run.hops for run in self.runs)
+        cpu = sum(run.cpu_s for run in self.runs)
+        return {
+            "backend": self.backend.name,
+            "how": self.runs[0].how if self.runs else None,
+            "packets": packets,
+            "hops": hops,
+            "cpu_s": cpu,
+            "packets_per_s": packets / cpu if cpu > 0 else None,
+        }
 
 
 def refuse_long(backend: PacketBackend, flows: Flows, limits: Limits) -> None:
@@ -122,7 +168,7 @@ def refuse_long(backend: PacketBackend, flows: Flows, limits: Limits) -> None:
     seconds = hops / backend.hops_per_s
     if seconds > LONG_S and not limits.yes:
         raise ModelRangeError(
-            f"packet by packet this takes about {format_time(float(f'{seconds:.2g}'))}: {hops:.2g} packets over links"
-            f" at {backend.hops_per_s:.2g} a second",
+            f"packet by packet this takes about {format_time(float(f'{seconds:.2g}'))}: {hops:.2g} packets over"
+            f" links at {backend.hops_per_s:.2g} a second",
             hint="--yes runs it; or fewer ranks, or a smaller --size",
         )

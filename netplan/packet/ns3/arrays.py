@@ -192,7 +192,8 @@ def make_output(arrays: Mapping[str, NDArray[Any]]) -> tuple[ctypes.Structure, d
     n_flows, n_links = int(arrays["n_flows"]), int(arrays["n_links"])
     n_samples, n_watch = int(arrays["n_samples"]), int(arrays["n_watch"])
     shapes: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(("received", "finish", "started", "delivered", "resent", "marks", "cuts"), (n_flows,)),
+        **dict.fromkeys(("received", "finish", "started", "delivered", "resent"), (n_flows,)),
+        **dict.fromkeys(("marks", "cuts"), (n_flows,)),
         **dict.fromkeys(("peak", "area", "carried", "paused", "pauses", "drops"), (n_links,)),
         "sample_received": (n_samples, n_flows),
         "sample_queue": (n_samples, n_watch),
@@ -237,7 +238,7 @@ def as_outcome(found: Mapping[str, NDArray[Any]], options: Options) -> Outcome:
         status=_STATUS[int(found["status"])],
         events=int(found["events"]),
         step=0.0,
-        sample_time=options.sample * np.arange(1, n + 1),
+        sample_time=np.asarray(options.sample * np.arange(1, n + 1), np.float64),
         sample_received=found["sample_received"][:n],
         sample_queue=found["sample_queue"][:n],
     )

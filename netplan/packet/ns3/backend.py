@@ -18,7 +18,7 @@ import numpy as np
 from netplan.errors import BackendError
 from netplan.packet.ns3.arrays import as_outcome, pack
 from netplan.packet.ns3.build import find_wheel, how_to_load
-from netplan.packet.registry import BACKENDS, Limits, PacketBackend
+from netplan.packet.registry import BACKENDS, Limits, PacketBackend, Stats
 from netplan.units import format_size, format_time
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _run(
     options: Options,
     limits: Limits,
     report: Callable[[float], None] | None,
-) -> Outcome:
+) -> tuple[Outcome, Stats]:
     """Run flows in ns-3.
 
     Raises
@@ -67,7 +67,7 @@ def _run(
     folder = Path(tempfile.mkdtemp(prefix="netplan-ns3-", dir=limits.logs))
     keep = limits.logs is not None
     try:
-        np.savez(folder / "input.npz", **pack(network, flows, cc, parameters, options))
+        np.savez(folder / "input.npz", allow_pickle=False, **pack(network, flows, cc, parameters, options))
         _child(folder, limits, report)
         with np.load(folder / "output.npz") as file:
             found = {name: file[name] for name in file.files}
@@ -82,7 +82,8 @@ def _run(
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    return as_outcome(found, options)
+    stats = Stats(int(found["packets"]), int(found["hops"]), float(found["cpu_s"]), str(found["how"]))
+    return as_outcome(found, options), stats
 
 
 def _child(folder: Path, limits: Limits, report: Callable[[float], None] | None) -> None:

@@ -5,8 +5,8 @@ The wheel has no RoCE, so the model (``model.cc``) is compiled against its heade
 * *bindings* (cppyy, the wheel's Python bindings): its interpreter compiles the model in memory;
 * *compiler*: ``c++`` makes a library, kept in the cache folder under a hash of the model, wheel and compiler.
 
-``from ns import ns`` is not used: it reads all headers of all modules before any library (20 s, 640 MB, and an
-error message). Libraries first, then only what the model includes, with the definitions of the wheel's own build.
+``from ns import ns`` is not used: it reads all headers of all modules before any library (20 s, 640 MB, and
+an error message). Libraries first, then what the model includes, with the definitions of the wheel's build.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def main(source: str, target: str, progress_fd: int, memory: int) -> None:
         if "*" not in kind:
             found[name] = np.asarray(getattr(output, name))
     temporary = f"{target}.part.npz"
-    np.savez(temporary, **found, cpu_s=spent, how=np.asarray(how))
+    np.savez(temporary, allow_pickle=False, cpu_s=np.asarray(spent), how=np.asarray(how), **found)
     Path(temporary).replace(target)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -187,7 +187,7 @@ class Port : public NetDevice
     bool fromSwitch = false;
     double rate = 0, delay = 0, kmin = NEVER, kmax = NEVER, pmax = 1, alpha = 0, room = 0, xoff = 0;
     // -- transmitter
-    std::deque<Item> control, data;
+    std::deque<Item> frames, control, data; // pause frames in their own order, before all else
     bool busy = false, paused = false;
     double waiting = 0, peak = 0, area = 0, seen = 0, carried = 0, pausedSince = 0, pausedFor = 0;
     int64_t drops = 0;
@@ -464,12 +464,15 @@ Port::Serve()
     {
         return;
     }
-    if (!control.empty())
+    for (auto* queue : {&frames, &control})
     {
-        Item item = std::move(control.front());
-        control.pop_front();
-        Transmit(std::move(item));
-        return;
+        if (!queue->empty())
+        {
+            Item item = std::move(queue->front());
+            queue->pop_front();
+            Transmit(std::move(item));
+            return;
+        }
     }
     if (paused)
     {
@@ -522,7 +525,7 @@ World::Frame(Port& wayIn, bool stop)
     frame.hop = 0;
     frame.wire = in.pauseBytes;
     frame.load = 0;
-    back.control.push_front(std::move(frame));
+    back.frames.push_back(std::move(frame));
     back.Serve();
 }
 
@@ -553,7 +556,7 @@ World::Enqueue(Item&& item)
         port.Serve();
         return;
     }
-    if (!port.busy && !port.paused && port.data.empty() && port.control.empty())
+    if (!port.busy && !port.paused && port.data.empty() && port.control.empty() && port.frames.empty())
     {
         port.Transmit(std::move(item)); // nothing is kept of what goes straight on
         return;
@@ -664,12 +667,13 @@ World::MaySend(const Qp& q) const
 void
 World::WakeNic(Port& nic)
 {
-    if (nic.busy || nic.paused || !nic.control.empty())
+    if (nic.busy || nic.paused)
     {
-        if (!nic.busy && !nic.control.empty())
-        {
-            nic.Serve();
-        }
+        return; // it looks again when it is free
+    }
+    if (!nic.control.empty() || !nic.frames.empty())
+    {
+        nic.Serve();
         return;
     }
     double now = Now(), soonest = NEVER;
