@@ -159,11 +159,11 @@ def packet_engine(
         message = f"there is no folder {logs!r}"
         raise click.BadParameter(message, param_hint="--packet-logs")
     try:
-        seconds = {} if timeout is None else {"timeout_s": parse_time(timeout)}
+        seconds = Limits.timeout_s if timeout is None else parse_time(timeout)
     except UnitError as error:
         raise click.BadParameter(str(error), param_hint="--packet-timeout") from None
     report = None if progress is None else lambda part: progress(f"{name} packets", int(1000 * part), 1000)
-    return PacketEngine(name, Limits(**seconds, logs=logs, yes=yes), report)
+    return PacketEngine(name, Limits(timeout_s=seconds, logs=logs, yes=yes), report)
 
 
 def fail_option(command: Command) -> Command:

@@ -11,6 +11,8 @@ from netplan.cli import options
 from netplan.files import write_file
 
 if TYPE_CHECKING:
+    from netplan.packet import PacketEngine
+    from netplan.simulate.result import Result
     from netplan.traffic.damaged import OnDead
 
 
@@ -118,8 +120,7 @@ def command(
         simulator = options.packet_engine(
             packet, cc=[cc], timeout=packet_timeout, logs=packet_logs, yes=yes, progress=progress
         )
-        if simulator is not None:
-            engine |= {"packet": packet, "engine": simulator}
+        engine |= {} if simulator is None else {"packet": packet, "engine": simulator}
         if failures:
             damaged = api.fail(built, failures, seed=seed)
             aftermath = api.aftermath(
@@ -131,12 +132,7 @@ def command(
                 built, workload, cc=cc, on_dead=on_dead, progress=progress, **settings, **engine
             )
     if verbose:
-        run = result.scenario
-        if simulator is not None:
-            click.echo(f"{simulator!r}", err=True)
-        click.echo(
-            f"{run.fabric!r}\n{run.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s", err=True
-        )
+        _say_what_ran(result, simulator)
     if flows is not None:
         write_file(flows, render_tables([flow_table(result)], "csv").encode())
     if series is not None:
@@ -151,6 +147,14 @@ def command(
     if aftermath is not None:
         data["damage"] = aftermath.to_dict()
     options.emit(form, output, data, lambda: [*result_tables(result, by), *damage_tables(aftermath)])
+
+
+def _say_what_ran(result: Result, simulator: PacketEngine | None) -> None:
+    """Say on standard error what was run and how long it took."""
+    run = result.scenario
+    if simulator is not None:
+        click.echo(f"{simulator!r}", err=True)
+    click.echo(f"{run.fabric!r}\n{run.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s", err=True)
 
 
 def check_series(cc: str, *, series: str | None, plot: str | None, failures: tuple[str, ...]) -> None:

@@ -168,7 +168,7 @@ def refuse_long(backend: PacketBackend, flows: Flows, limits: Limits) -> None:
     seconds = hops / backend.hops_per_s
     if seconds > LONG_S and not limits.yes:
         raise ModelRangeError(
-            f"packet by packet this takes about {format_time(float(f'{seconds:.2g}'))}: {hops:.2g} packets over"
-            f" links at {backend.hops_per_s:.2g} a second",
+            f"packet by packet this takes about {format_time(float(f'{seconds:.2g}'))}: {hops:.2g} packets"
+            f" over links at {backend.hops_per_s:.2g} a second",
             hint="--yes runs it; or fewer ranks, or a smaller --size",
         )

@@ -35,6 +35,9 @@ PROTOCOLS = (
     *("hpcc", "swift"),
 )
 
+#: The child, as Python is told it.
+_CHILD: tuple[str, ...] = ("-m", "netplan.packet.ns3.child")
+
 #: Lines of a child's standard error that are shown.
 _LINES = 12
 
@@ -89,7 +92,7 @@ def _run(
 def _child(folder: Path, limits: Limits, report: Callable[[float], None] | None) -> None:
     """Start the child and wait for it."""
     read, write = os.pipe()
-    command = [sys.executable, "-m", "netplan.packet.ns3.child", str(folder / "input.npz")]
+    command = [sys.executable, *_CHILD, str(folder / "input.npz")]
     command += [str(folder / "output.npz"), str(write), str(limits.memory_bytes)]
     with (folder / "log.txt").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, pass_fds=(write,), start_new_session=True)
