@@ -186,21 +186,22 @@ def commands_page() -> str:
     return "\n".join(parts)
 
 
-def _command(command: click.Command, context: click.Context) -> str:
-    """Return the section of one command."""
+def _command(command: click.Command, context: click.Context, level: str = "##") -> str:
+    """Return the section of one command, with those of its own commands below it."""
     text, _, examples = inspect.cleandoc(command.help or "").replace("\\b", "\b").partition("\b\n")
-    usage = " ".join(command.collect_usage_pieces(context))
-    parts = [
-        f"## netplan {context.info_name}\n",
-        f"```text\nnetplan {context.info_name} {usage}\n```\n",
-        text,
-    ]
+    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
+    path = context.command_path
+    parts = [f"{level} {path}\n", f"```text\n{usage}\n```\n", text]
     options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
     rows = [(_spelling(option, context), _help(option, context)) for option in options]
     if rows:
         parts.append(table(("option", "meaning"), rows))
     lines = [line.strip() for line in examples.splitlines()[1:] if line.strip()]
     parts.append("```sh\n" + "\n".join(lines) + "\n```\n")
+    if isinstance(command, click.Group):
+        for name, each in command.commands.items():
+            own = click.Context(each, info_name=name, parent=context)
+            parts.append(_command(each, own, f"{level}#"))
     return "\n".join(parts)
 
 
@@ -392,8 +393,9 @@ def json_page() -> str:
         A key that a command prints is not described, or one that is described is not printed.
     """
     parts = [_JSON]
-    for example in JSON_EXAMPLES:
-        printed = _run(shlex.split(example.command)).stdout
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some commands write files
+        outputs = [_run(shlex.split(example.command)).stdout for example in JSON_EXAMPLES]
+    for example, printed in zip(JSON_EXAMPLES, outputs, strict=True):
         there = list(dict.fromkeys(_key_paths(json.loads(printed), "")))
         described = dict.fromkeys(example.keys, False)
         for path in there:

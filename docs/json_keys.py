@@ -624,6 +624,63 @@ JSON_EXAMPLES = (
             "entries[].words": "other words under which it is found",
         },
     ),
+    JsonExample(
+        "sweep routing-qps -o results.csv --workers 1 --format json",
+        "`netplan sweep`",
+        {
+            "schema": "`netplan/sweep/1`",
+            "output": "file of the results",
+            "points": "points",
+            "replicas": "runs of each",
+            "scenarios": "rows of the results",
+            "distinct": "scenarios that differ in what they read",
+            "ran": "of these, how many this command ran",
+            "failed": "scenarios with an error",
+            "best[].point": "number of a point; the five best by the sweep's goal",
+            "best[].settings.*": "its settings; quantities in SI units",
+            "best[].mean": "mean of the goal's figure over its replicas",
+            "best[].half_width": "half width of the mean's interval; null for one replica",
+            "best[].ran": "replicas that ran",
+            "best[].failed": "replicas that failed",
+        },
+    ),
+    JsonExample(
+        "sweep show results.csv --pivot routing,traffic.qps --format json",
+        "`netplan sweep show --pivot`",
+        {
+            "schema": "`netplan/sweep-view/1`",
+            "metric": "figure",
+            "row": "setting down",
+            "column": "setting across",
+            "rows": "its values",
+            "columns": "its values",
+            "mean": "a list for each row: mean of the figure; null where no scenario ran",
+        },
+    ),
+    JsonExample(
+        "sweep show results.csv --sensitivity --format json",
+        "`netplan sweep show --sensitivity`",
+        {
+            "schema": "`netplan/sweep-view/1`",
+            "metric": "figure",
+            "settings[].setting": "setting, the one that matters most first",
+            "settings[].share": "share of the variance over points, 0 to 1",
+            "settings[].rank_correlation": "Spearman's; null where values are no numbers",
+            "settings[].low": "smallest mean over the points of one value",
+            "settings[].high": "largest",
+        },
+    ),
+    JsonExample(
+        "sweep show results.csv --pareto completion_s:min,worst_flow:max --format json",
+        "`netplan sweep show --pareto`",
+        {
+            "schema": "`netplan/sweep-view/1`",
+            "figures": "both figures",
+            "front[].point": "number of a point that no other beats in both",
+            "front[].settings.*": "its settings",
+            "front[].*": "the figures",
+        },
+    ),
 )
 
 #: Keys that are there only when there is something to tell, and stand in no example's output.

@@ -24,6 +24,7 @@ from netplan.simulate.run import simulate as run_scenario
 from netplan.simulate.scenario import MAX_MIN, Scenario
 from netplan.simulate.sizes import Sweep, sweep_sizes
 from netplan.spec.fabric import FABRIC_SPEC
+from netplan.spec.text import parse_yaml
 from netplan.spec.traffic import TRAFFIC_SPEC
 from netplan.spec.validate import validate
 from netplan.topology import build_fabric
@@ -56,6 +57,7 @@ __all__ = [
     "aftermath",
     "bill_of_materials",
     "compare",
+    "fabric_of",
     "fail",
     "goodput",
     "load_fabric",
@@ -68,6 +70,7 @@ __all__ = [
     "search_parameters",
     "simulate",
     "sweep",
+    "traffic_of",
     "train",
     "training_job",
     "tune",
@@ -75,7 +78,7 @@ __all__ = [
 ]
 
 #: What `simulate` hands on to the scenario.
-_SCENARIO_OPTIONS = ("mtu", "cc_params", "switch", "exact", "step", "record", "unread")
+_SCENARIO_OPTIONS = ("engine", "packet", "mtu", "cc_params", "switch", "exact", "step", "record", "unread")
 
 #: Those of them that concern the engine only.
 _ENGINE_OPTIONS = ("switch", "exact", "step")
@@ -110,15 +113,41 @@ def load_fabric(source: str, *, overrides: Mapping[str, str] | None = None, chec
     FabricError
         The spec asks for something infeasible.
     """
-    if Path(source).suffix == ".json":
-        text, label = read_source(source, "topologies")
+    return fabric_of(*read_source(source, "topologies"), overrides=overrides, check=check)
+
+
+def fabric_of(
+    text: bytes, label: str, *, overrides: Mapping[str, str] | None = None, check: bool = True
+) -> Fabric:
+    """Build a fabric from the text of a file, as `load_fabric` does from its name.
+
+    Parameters
+    ----------
+    text, label
+        The file's text, and what to call it in messages: a saved fabric's ends in ``.json``.
+    overrides, check
+        As in `load_fabric`.
+
+    Returns
+    -------
+    Fabric
+        Built and checked.
+
+    Raises
+    ------
+    SpecError
+        The spec has faults; all are listed.
+    FabricError
+        The spec asks for something infeasible.
+    """
+    if Path(label).suffix == ".json":
         if overrides:
             raise SpecError(
                 f"{label} is a saved fabric: --set applies to YAML specs",
                 hint="change the spec it was made from, and save it again",
             )
         return load_saved_fabric(text.decode("utf-8", "replace"), source=label, check=check)
-    document = read_document(source, "topologies")
+    document = parse_yaml(text, label)
     spec = validate(FABRIC_SPEC, document, overrides=overrides)
     try:
         return build_fabric(spec)
@@ -148,7 +177,30 @@ def load_traffic(source: str, *, overrides: Mapping[str, str] | None = None) -> 
     SpecError
         The spec has faults; all are listed.
     """
-    return validate(TRAFFIC_SPEC, read_document(source, "traffic"), overrides=overrides)
+    return traffic_of(*read_source(source, "traffic"), overrides=overrides)
+
+
+def traffic_of(text: bytes, label: str, *, overrides: Mapping[str, str] | None = None) -> TrafficSpec:
+    """Read a workload from the text of a file, as `load_traffic` does from its name.
+
+    Parameters
+    ----------
+    text, label
+        The file's text, and what to call it in messages.
+    overrides
+        As in `load_traffic`.
+
+    Returns
+    -------
+    TrafficSpec
+        Validated.
+
+    Raises
+    ------
+    SpecError
+        The spec has faults; all are listed.
+    """
+    return validate(TRAFFIC_SPEC, parse_yaml(text, label), overrides=overrides)
 
 
 def fail(fabric: Fabric, failures: Sequence[str], *, seed: int = 0) -> Fabric:

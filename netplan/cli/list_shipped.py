@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,15 +10,16 @@ import click
 from netplan.cli import options
 
 if TYPE_CHECKING:
+    from netplan.catalog.paths import Kind
     from netplan.catalog.shipped import Item
 
 KINDS = (
-    *("fabrics", "traffic", "models", "accelerators", "parts", "families", "patterns", "algorithms"),
-    *("routing", "cc", "formats"),
+    *("fabrics", "traffic", "sweeps", "models", "accelerators", "parts", "families"),
+    *("patterns", "algorithms", "routing", "cc", "formats"),
 )
 
 
-@click.command(name="list", short_help="List what is shipped: fabrics, traffic, routing schemes, formats")
+@click.command(name="list", short_help="List what is shipped: fabrics, traffic, sweeps, routing, formats")
 @click.argument("kind", type=click.Choice(KINDS), default="fabrics")
 @options.output_options
 def command(kind: str, *, form: str, output: str | None) -> None:
@@ -40,7 +41,7 @@ def command(kind: str, *, form: str, output: str | None) -> None:
 
 def _items(kind: str) -> list[dict[str, Any]]:
     """Return what there is of a kind."""
-    if kind in ("fabrics", "traffic", "models", "accelerators", "parts"):
+    if kind in ("fabrics", "traffic", "sweeps", "models", "accelerators", "parts"):
         return [asdict(item) for item in _shipped(kind)]
     if kind == "families":
         from netplan.topology import FAMILIES
@@ -85,7 +86,9 @@ def _shipped(kind: str) -> list[Item]:
         return list_accelerators()
     from netplan.catalog.shipped import list_shipped
 
-    return list_shipped("topologies" if kind == "fabrics" else "traffic")
+    folder: Kind = "topologies" if kind == "fabrics" else "sweeps" if kind == "sweeps" else "traffic"
+    items = list_shipped(folder)
+    return [replace(item, kind="sweep") for item in items] if kind == "sweeps" else items
 
 
 def _item(name: str, kind: str, summary: str, leaves_out: str) -> dict[str, Any]:

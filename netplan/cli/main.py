@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: holds it equal to the command's own.
 COMMANDS = {
     "demo": ("demo", "Compare routings with InfiniBand on a shipped fabric, and draw it"),
-    "list": ("list_shipped", "List what is shipped: fabrics, traffic, routing schemes, formats"),
+    "list": ("list_shipped", "List what is shipped: fabrics, traffic, sweeps, routing, formats"),
     "new": ("new", "Write a commented spec for a fabric family"),
     "show": ("show", "Show what a fabric is: counts, oversubscription, bisection"),
     "check": ("check", "Check a fabric's structure"),
@@ -38,9 +38,10 @@ COMMANDS = {
     "plan": ("plan", "Find designs for so many GPUs: cost, power, efficiency, failures"),
     "grow": ("grow", "Plan the re-cabling from one size of a fabric to the next"),
     "tune": ("tune", "ECN, PFC and protocol settings by port class, and whether the buffers hold them"),
+    "sweep": ("sweep", "Run thousands of scenarios, resumable, here or on a cluster"),
     "diagram": ("diagram", "Draw a fabric"),
     "explain": ("explain", "Explain a term, check, scheme, pattern or spec field"),
-    "schema": ("schema", "Print the JSON Schema of fabric or traffic specs, for editors"),
+    "schema": ("schema", "Print the JSON Schema of fabric, traffic or sweep specs, for editors"),
 }
 
 
@@ -82,6 +83,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except NetplanError as error:
             raise _Fault(error) from error
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(ExitStatus.INTERRUPTED)
 
 
 class _Fault(click.ClickException):

@@ -12,6 +12,8 @@ from netplan.files import write_file
 
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
+    from netplan.packet import PacketEngine
+    from netplan.simulate.result import Result
     from netplan.simulate.sizes import Sweep
     from netplan.spec.traffic import TrafficSpec
     from netplan.traffic.damaged import OnDead
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     type=click.Path(),
     help="Draw what --series has, or bandwidth over --sizes, here (.svg, .png or .html).",
 )
+@options.packet_options
 @options.fail_option
 @options.on_dead_option
 @options.traffic_options
@@ -59,7 +62,7 @@ if TYPE_CHECKING:
 @options.seed_option
 @options.output_options
 @options.verbose_option
-def command(  # noqa: PLR0915 -- one run, or many sizes
+def command(  # noqa: C901, PLR0915 -- one run, or many sizes
     fabric: str,
     traffic: str,
     *,
@@ -78,6 +81,10 @@ def command(  # noqa: PLR0915 -- one run, or many sizes
     step: str | None,
     series: str | None,
     plot: str | None,
+    packet: str | None,
+    packet_timeout: str | None,
+    packet_logs: str | None,
+    yes: bool,
     failures: tuple[str, ...],
     on_dead: OnDead,
     placement: str | None,
@@ -97,7 +104,8 @@ def command(  # noqa: PLR0915 -- one run, or many sizes
     With --fail it runs on the damaged fabric, rerouted, and beside it on the undamaged one: what is cut off
     and which bandwidth is left comes with the result.
 
-    With --cc a protocol's senders run over time through queues that mark, pause and drop.
+    With --cc a protocol's senders run over time through queues that mark, pause and drop; with --packet too,
+    packet by packet in ns-3.
 
     \b
     Examples:
@@ -106,6 +114,7 @@ def command(  # noqa: PLR0915 -- one run, or many sizes
       netplan simulate fat-tree-k8 permutation-64mib --routing spray --fail switch:spine-0-0
       netplan simulate superpod-b200-4su all-reduce-1gib --ranks 96 --algo auto --sizes 8:16G --routing spray
       netplan simulate lab-2-leaf incast-8 --cc dcqcn --param rate_ai=40M --plot incast.svg
+      netplan simulate lab-2-leaf incast-8 --cc dcqcn --packet trains
     """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.report.damage import damage_tables
@@ -146,21 +155,16 @@ def command(  # noqa: PLR0915 -- one run, or many sizes
         return
     aftermath = None
     with options.progress_on_stderr() as progress:
-        if failures:
-            damaged = api.fail(built, failures, seed=seed)
-            aftermath = api.aftermath(
-                built, damaged, workload, cc=cc, on_dead=on_dead, progress=progress, **settings, **engine
-            )
-            result = aftermath.damaged
-        else:
-            result = api.simulate(
-                built, workload, cc=cc, on_dead=on_dead, progress=progress, **settings, **engine
-            )
-    if verbose:
-        run = result.scenario
-        click.echo(
-            f"{run.fabric!r}\n{run.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s", err=True
+        simulator = options.packet_engine(
+            packet, cc=[cc], timeout=packet_timeout, logs=packet_logs, yes=yes, progress=progress
         )
+        engine |= {} if simulator is None else {"packet": packet, "engine": simulator}
+        more = {"cc": cc, "on_dead": on_dead, "progress": progress, **settings, **engine}
+        if failures:
+            aftermath = api.aftermath(built, api.fail(built, failures, seed=seed), workload, **more)
+        result = aftermath.damaged if aftermath else api.simulate(built, workload, **more)
+    if verbose:
+        _say_what_ran(result, simulator)
     if flows is not None:
         write_file(flows, render_tables([flow_table(result)], "csv").encode())
     if series is not None:
@@ -170,6 +174,8 @@ def command(  # noqa: PLR0915 -- one run, or many sizes
     data: dict[str, Any] = result.to_dict()
     if by is not None:
         data["result"][f"by_{by}"] = result.by(by)
+    if simulator is not None:
+        data["packet"] = simulator.to_dict()
     if aftermath is not None:
         data["damage"] = aftermath.to_dict()
     options.emit(form, output, data, lambda: [*result_tables(result, by), *damage_tables(aftermath)])
@@ -219,6 +225,14 @@ def emit_sizes(sweep: Sweep, form: str, output: str | None, plot: str | None) ->
     if plot is not None:
         write_file(plot, draw_sizes(sweep, Path(plot).suffix))
     options.emit(form, output, sweep.to_dict(), lambda: [sizes_table(sweep)])
+
+
+def _say_what_ran(result: Result, simulator: PacketEngine | None) -> None:
+    """Say on standard error what was run and how long it took."""
+    run = result.scenario
+    if simulator is not None:
+        click.echo(f"{simulator!r}", err=True)
+    click.echo(f"{run.fabric!r}\n{run.demand!r}\n{result.events:,} events in {result.wall_s:.3f} s", err=True)
 
 
 def check_series(cc: str, *, series: str | None, plot: str | None, failures: tuple[str, ...]) -> None:

@@ -35,15 +35,27 @@ from netplan.kernels import trains_state as col
 from netplan.kernels.trains import FINISHED, NEEDS_ROWS, STUCK, run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from netplan.congestion.cc.registry import CongestionControl
 
+    Engine: TypeAlias = Callable[
+        ["Network", "Flows", CongestionControl, Mapping[str, float], "Options"], "Outcome"
+    ]
     _Tables: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
 
-__all__ = ["Flows", "Network", "Options", "Outcome", "run_flows", "sends_single_packets"]
+__all__ = [
+    "Flows",
+    "Network",
+    "Options",
+    "Outcome",
+    "link_tables",
+    "round_trips",
+    "run_flows",
+    "sends_single_packets",
+]
 
 #: Steps in the shortest round trip, in the shortest timer, in Kmin and in the headroom.
 STEPS_PER_RTT, STEPS_PER_TIMER, STEPS_PER_KMIN, STEPS_PER_HEADROOM = 32, 8, 16, 8
@@ -236,9 +248,9 @@ def run_flows(
     """
     options = options or Options()
     _check(network, flows)
-    rtt = _round_trips(network, flows)
+    rtt = round_trips(network, flows)
     values = cc.values(parameters or {})
-    link, link_int, node, node_int = _link_tables(network)
+    link, link_int, node, node_int = link_tables(network)
     steps = _steps(options, rtt, cc, values, link[np.unique(flows.path_link)])
     trains = _trains(steps, flows, network.rate)
     world = _world(flows, cc, values, options, rtt, trains, (link, link_int, node, node_int))
@@ -270,7 +282,7 @@ def _check(network: Network, flows: Flows) -> None:
         raise ModelRangeError(message, hint="make a flow of each port's part")
 
 
-def _round_trips(network: Network, flows: Flows) -> NDArray[np.float64]:
+def round_trips(network: Network, flows: Flows) -> NDArray[np.float64]:
     """Return each flow's round trip on its first path, nothing waiting [s]."""
     packet = flows.payload + flows.header
     forth = network.delay + packet / network.rate
@@ -470,7 +482,7 @@ def _hop_rates(flows: Flows, rate: NDArray[np.float64], hops: int) -> NDArray[np
     return last
 
 
-def _link_tables(network: Network) -> _Tables:
+def link_tables(network: Network) -> _Tables:
     """Lay out links and switches with the rules of their profiles."""
     n_links, n_nodes = len(network.rate), len(network.is_switch)
     link = np.zeros((n_links, col.L_COLUMNS))

@@ -164,9 +164,10 @@ def run_congested(scene: Scene) -> Trace:
     every = np.arange(len(senders))
     events = _rough_events(scene)
     total = float(events.sum())
-    if scene.control.exact or scene.record:
+    is_whole = scene.control.exact or scene.record or scene.control.is_packets
+    if is_whole and not scene.control.is_packets:
         refuse_absurd(total, "a series" if scene.record else "--exact")
-    if scene.control.exact or scene.record or total <= MOST_EVENTS:
+    if is_whole or total <= MOST_EVENTS:
         _run_group(scene, every, 1, 1.0, trace, record=scene.record)
         return trace
     groups = _components(scene)

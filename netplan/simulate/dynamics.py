@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.congestion.cc.registry import CongestionControl
+    from netplan.congestion.dynamics import Engine
 
 __all__ = [
     "LARGEST_EXACT",
@@ -105,6 +106,13 @@ class Control:
     step: float | None = None
     """Longest train [s]; None: the engine's own."""
     exact: bool = False
+    engine: Engine = run_flows
+    """What runs flows: the train engine, or a packet simulator that takes and gives the same."""
+
+    @property
+    def is_packets(self) -> bool:
+        """Whether a packet simulator runs."""
+        return self.engine is not run_flows
 
     @staticmethod
     def of(name: str, parameters: Mapping[str, float], **rest: Any) -> Control:  # noqa: ANN401
@@ -268,7 +276,7 @@ def run_whole(
         flows = replace(flows, size=np.maximum(flows.size * scale, 1.0), start=flows.start * scale)
     rtt = round_trips(network, flows)
     expected = float((flows.start + flows.size / rate).max() + rtt.max())
-    out = run_flows(
+    out = control.engine(
         network,
         flows,
         cc,

@@ -272,6 +272,7 @@ def check_control(scenario: Scenario) -> Control:
         seed=scenario.options.seed,
         step=scenario.step,
         exact=scenario.exact,
+        engine=scenario.engine,
     )
     transport, routing = scenario.transport.name, scenario.routing
     if routing == "ideal":

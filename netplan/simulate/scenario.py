@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import netplan
 from netplan.congestion.cc.registry import PROTOCOLS
+from netplan.congestion.dynamics import run_flows
 from netplan.congestion.line_rate import DEFAULT_MTU, TRANSPORTS, Transport
 from netplan.routing import SCHEMES, RoutingOptions
 from netplan.simulate.switches import AUTO, BUFFER_S, DEFAULT, find_switches
 
 if TYPE_CHECKING:
+    from netplan.congestion.dynamics import Engine
     from netplan.congestion.switch import SwitchProfile
     from netplan.fabric import Fabric
     from netplan.fabric.damage import Damage
@@ -48,6 +50,10 @@ class Scenario:
     """Longest time that one train of packets stands for [s]; None: what the round trip asks for."""
     record: bool = False
     """Keep rates and queues over time."""
+    packet: str = ""
+    """Name of the packet simulator that `engine` is; empty: the flow-level engine."""
+    engine: Engine = run_flows
+    """What runs flows under a protocol."""
     unread: tuple[str, ...] = ()
     """Settings that were given and that this congestion control does not read: reported with the result."""
 
@@ -76,7 +82,7 @@ class Scenario:
                 "routing": self.routing,
                 "cc": self.cc,
                 "transport": self.transport.name,
-                "flow": "max-min fluid" if self.cc == MAX_MIN else "packet trains",
+                "flow": "max-min fluid" if self.cc == MAX_MIN else self.packet or "packet trains",
             },
             "congestion": None if self.cc == MAX_MIN else self._congestion(),
             "mtu_bytes": self.mtu,
