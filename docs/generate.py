@@ -61,12 +61,16 @@ IMAGES = {
     "images/superpod-b200-4su.svg": "superpod-b200-4su",
     "images/metro-30km-2site.svg": "metro-30km-2site",
     "images/dragonfly-routings.svg": "dragonfly-1056",
+    "images/distance.svg": "metro-16",
     "images/dragonfly-72.svg": "dragonfly-72",
     "images/metro-star-3site.svg": "metro-star-3site",
 }
 
 #: Pictures that are charts of results instead of diagrams.
-CHARTS: dict[str, Callable[[], bytes]] = {"images/dragonfly-routings.svg": charts.dragonfly_routings}
+CHARTS: dict[str, Callable[[], bytes]] = {
+    "images/dragonfly-routings.svg": charts.dragonfly_routings,
+    "images/distance.svg": charts.distances,
+}
 
 # ---- Introductions of pages --------------------------------------------------------------------------------
 
