@@ -330,7 +330,7 @@ def sweep(
     >>> spec = api.load_traffic("all-reduce-1gib", overrides={"algorithm": "auto"})
     >>> rows = api.sweep(api.load_fabric("lab-2-leaf"), spec, [2**10, 2**30], routing="spray").rows
     >>> [(row.algorithm, row.protocol) for row in rows]
-    [('tree', 'll'), ('ring', 'simple')]
+    [('tree', 'll'), ('nvls-tree', 'simple')]
     """
     check_cc(cc)
     own = {name: options.pop(name) for name in _SCENARIO_OPTIONS if name in options}

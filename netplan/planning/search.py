@@ -75,7 +75,7 @@ _REACH = 16.0
 
 #: Knobs by protocol, where none are named.
 _USUAL = {
-    "dcqcn": ("timer_s", "rate_ai", "ecn", "min_dec_fac"),
+    "dcqcn": ("timer_s", "ecn", "rate_ai", "min_dec_fac"),
     "dctcp": ("rate_ai", "ecn"),
     "timely": ("rate_ai", "t_high_s"),
     "hpcc": ("rate_ai", "eta"),

@@ -156,7 +156,7 @@ def lay_switches(
     ports = np.bincount(into, rate, minlength=fabric.n_nodes)
     total = np.array([0.0, *(one.buffer.total_bytes for one in base)])[base_of + 1]
     deep = np.zeros(0, np.int64)
-    if base == (DEFAULT,):
+    if len(base) == 1 and base[0].name == AUTO:
         total = np.where(is_switch, BUFFER_S * ports, 0.0)
         deep = np.flatnonzero(is_switch & (needed > total / 2))
         total[deep] += 2 * needed[deep]

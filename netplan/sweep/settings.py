@@ -29,7 +29,7 @@ from netplan.congestion.switch import PRESETS, find_profile
 from netplan.errors import ModelRangeError, NetplanError, SpecError, UnitError, did_you_mean
 from netplan.routing import SCHEMES
 from netplan.simulate.scenario import MAX_MIN
-from netplan.simulate.switches import AUTO
+from netplan.simulate.switches import AUTO, DEFAULT
 from netplan.units import parse_rate, parse_size, parse_time
 
 if TYPE_CHECKING:
@@ -137,10 +137,10 @@ class Case:
         """
         if not self.switch_fields:
             return self.switch
-        if self.switch == AUTO:
-            message = "switch.… needs a named profile: auto sizes its buffers by the fabric"
+        if self.switch == AUTO and "buffer" in self.switch_fields:
+            message = "switch.buffer needs a named profile: auto sizes its buffers by the fabric"
             raise ModelRangeError(message, hint=f"add `switch:` with one of {', '.join(PRESETS)}")
-        profile = find_profile(self.switch)
+        profile = DEFAULT if self.switch == AUTO else find_profile(self.switch)
         parts: dict[str, dict[str, float]] = {"ecn": {}, "pfc": {}, "buffer": {}}
         for name, value in self.switch_fields.items():
             if name != _ECN_FACTOR:

@@ -268,7 +268,7 @@ def time_s(cluster: Cluster, kind: str, algorithm: str, protocol: str, size: flo
     --------
     >>> dgx = Cluster(4, 32, 8, 50.0, 370.8, "hopper")
     >>> round(2**30 / time_s(dgx, "all-reduce", "ring", "simple", 2**30) / 1e9, 1)
-    198.0
+    184.7
     """
     speed = bandwidth(cluster, kind, algorithm, protocol) * correction(cluster, algorithm, protocol, size)
     return fixed_latency(cluster, kind, algorithm, protocol, size) * 1e-6 + size / (speed * 1e9)

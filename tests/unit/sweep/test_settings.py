@@ -110,10 +110,18 @@ def test_a_wrong_setting_is_refused_with_its_path(settings, message, hint):
         assert hint in (caught.value.hint or caught.value.message)
 
 
-def test_figures_of_a_switch_need_a_profile():
-    case = read_case({**BASE, "cc": "dcqcn", "switch.kmin": "1MB"})
-    with pytest.raises(ModelRangeError, match=r"switch\.… needs a named profile"):
+def test_the_buffer_of_a_switch_needs_a_profile():
+    case = read_case({**BASE, "cc": "dcqcn", "switch.buffer": "32MB"})
+    with pytest.raises(ModelRangeError, match=r"switch\.buffer needs a named profile"):
         case.switches()
+
+
+def test_thresholds_of_the_default_can_be_scaled():
+    case = read_case({**BASE, "cc": "dcqcn", "switch.ecn_factor": 2})
+    profile = case.switches()
+    assert not isinstance(profile, str)
+    assert profile.name == "auto"
+    assert profile.ecn.kmin_bytes == 800_000.0
 
 
 def test_figures_that_do_not_go_together_are_refused():
