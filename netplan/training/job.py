@@ -1,8 +1,10 @@
 """A training job on a fabric: layout, step, scaling efficiency, what a better network would bring.
 
-*Scaling efficiency* = tokens per second and GPU of the job over those of one of its replicas alone: the
-same tensor, context and pipeline sizes with dp = 1 on as many packed hosts, and as many micro-batches. It
-holds what is lost by growing: reducing gradients, gathering parameters, contention with other replicas.
+*Scaling efficiency* = tokens per second and GPU of the job over those of its smallest part that
+could train alone: the same tensor, context, pipeline and expert sizes with dp = 1 (with experts, as
+many replicas as a set of experts is spread over) on as many packed hosts, and as many micro-
+batches. It holds what is lost by growing: reducing gradients, gathering parameters, contention with
+other replicas.
 """
 
 from __future__ import annotations
@@ -219,11 +221,12 @@ class TrainingJob:
         """Return what the job gets with a layout."""
         network = self.networks.network(layout)
         step = self.timer.step(layout, network)
-        one = replace(layout, dp=1, ep=min(layout.ep, layout.cp), placement="packed")
+        copies = max(layout.ep // layout.cp, 1)  # as many as one set of experts is spread over
+        one = replace(layout, dp=copies, placement="packed")
         training = self.timer.training
         alone = StepTimer(
             self.timer.model,
-            training.model_copy(update={"global_batch": training.global_batch // layout.dp}),
+            training.model_copy(update={"global_batch": training.global_batch * copies // layout.dp}),
             self.timer.accelerator,
         )
         baseline = alone.step(one, self._network_of(one))
