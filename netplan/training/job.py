@@ -282,6 +282,4 @@ def fits_in(job: TrainingJob, layout: Layout) -> None:
         plain = plain_layout(job.space(), job.timer)
     except TrafficError:
         raise TrafficError(message, hint="more GPUs, --zero 3, or accelerators with more memory") from None
-    raise TrafficError(
-        message, hint=f"fits: --tp {plain.tp} --pp {plain.pp} with {plain.recompute} recomputation"
-    )
+    raise TrafficError(message, hint=f"fits: --tp {plain.tp} --pp {plain.pp} --recompute {plain.recompute}")
