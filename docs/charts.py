@@ -81,3 +81,21 @@ def _panel(left: int, title: str, results: dict[str, Result]) -> list[str]:
 def _y(value: float) -> float:
     """Return the height on the paper of a value between 0 and 1."""
     return round(_TOP + _HEIGHT * (1 - value), 1)
+
+
+#: What is drawn over distance.
+_PROTOCOLS = ("max-min", "none", "dcqcn", "hpcc", "rtt-template", "dctcp", "timely")
+_KM = (0.1, 1, 5, 15, 30, 100)
+
+
+def distances() -> bytes:
+    """Draw the efficiency of protocols against the distance between two sites."""
+    from netplan.report.distance import distance_points, draw_distances
+
+    traffic = api.load_traffic("permutation-64mib")
+    comparisons = {}
+    for km in _KM:
+        fabric = api.load_fabric("metro-16", overrides={"spans[0].length": f"{km} km"})
+        comparisons[km * 1e3] = api.compare(fabric, traffic, routing=("ecmp",), cc=_PROTOCOLS)
+    title = "permutation-64mib on metro-16: efficiency by distance between sites"
+    return draw_distances(distance_points(comparisons), title, "svg")

@@ -33,7 +33,7 @@ ROOT = DOCS.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from docs import charts  # noqa: E402 -- the checkout that this file is in
+from docs import charts, measured, trained  # noqa: E402 -- the checkout that this file is in
 from docs.json_keys import FAULT_KEYS, JSON_EXAMPLES  # noqa: E402
 from netplan import api  # noqa: E402
 from netplan.catalog.parts import TABLES, shipped_catalogue  # noqa: E402
@@ -62,12 +62,16 @@ IMAGES = {
     "images/superpod-b200-4su.svg": "superpod-b200-4su",
     "images/metro-30km-2site.svg": "metro-30km-2site",
     "images/dragonfly-routings.svg": "dragonfly-1056",
+    "images/distance.svg": "metro-16",
     "images/dragonfly-72.svg": "dragonfly-72",
     "images/metro-star-3site.svg": "metro-star-3site",
 }
 
 #: Pictures that are charts of results instead of diagrams.
-CHARTS: dict[str, Callable[[], bytes]] = {"images/dragonfly-routings.svg": charts.dragonfly_routings}
+CHARTS: dict[str, Callable[[], bytes]] = {
+    "images/dragonfly-routings.svg": charts.dragonfly_routings,
+    "images/distance.svg": charts.distances,
+}
 
 # ---- Introductions of pages --------------------------------------------------------------------------------
 
@@ -187,21 +191,22 @@ def commands_page() -> str:
     return "\n".join(parts)
 
 
-def _command(command: click.Command, context: click.Context) -> str:
-    """Return the section of one command."""
+def _command(command: click.Command, context: click.Context, level: str = "##") -> str:
+    """Return the section of one command, with those of its own commands below it."""
     text, _, examples = inspect.cleandoc(command.help or "").replace("\\b", "\b").partition("\b\n")
-    usage = " ".join(command.collect_usage_pieces(context))
-    parts = [
-        f"## netplan {context.info_name}\n",
-        f"```text\nnetplan {context.info_name} {usage}\n```\n",
-        text,
-    ]
+    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
+    path = context.command_path
+    parts = [f"{level} {path}\n", f"```text\n{usage}\n```\n", text]
     options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
     rows = [(_spelling(option, context), _help(option, context)) for option in options]
     if rows:
         parts.append(table(("option", "meaning"), rows))
     lines = [line.strip() for line in examples.splitlines()[1:] if line.strip()]
     parts.append("```sh\n" + "\n".join(lines) + "\n```\n")
+    if isinstance(command, click.Group):
+        for name, each in command.commands.items():
+            own = click.Context(each, info_name=name, parent=context)
+            parts.append(_command(each, own, f"{level}#"))
     return "\n".join(parts)
 
 
@@ -393,8 +398,9 @@ def json_page() -> str:
         A key that a command prints is not described, or one that is described is not printed.
     """
     parts = [_JSON]
-    for example in JSON_EXAMPLES:
-        printed = _run(shlex.split(example.command)).stdout
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some commands write files
+        outputs = [_run(shlex.split(example.command)).stdout for example in JSON_EXAMPLES]
+    for example, printed in zip(JSON_EXAMPLES, outputs, strict=True):
         there = list(dict.fromkeys(_key_paths(json.loads(printed), "")))
         described = dict.fromkeys(example.keys, False)
         for path in there:
@@ -490,6 +496,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/catalogue.md": catalogue_page,
     "reference/parts.md": parts_page,
     "reference/json.md": json_page,
+    "reference/measurements.md": measured.page,
+    "reference/training-validation.md": lambda: trained.training_page(table),
 }
 
 

@@ -11,19 +11,29 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from netplan.catalog.shipped import read_document, read_source
-from netplan.errors import FabricError, ModelRangeError, OutputError, SpecError, did_you_mean
+from netplan.errors import (
+    CatalogError,
+    FabricError,
+    ModelRangeError,
+    OutputError,
+    SpecError,
+    TrafficError,
+    did_you_mean,
+)
 from netplan.fabric.convert import load_fabric as load_saved_fabric
 from netplan.fabric.failures import apply_failures
 from netplan.interop.opensm import offer_engines
 from netplan.routing import RoutingOptions
-from netplan.simulate.compare import Comparison, compare_results
+from netplan.simulate.compare import Comparison, NotRun, compare_results
 from netplan.simulate.damage import Aftermath, whole_fabric
 from netplan.simulate.run import simulate as run_scenario
 from netplan.simulate.scenario import MAX_MIN, Scenario
+from netplan.simulate.sizes import Sweep, sweep_sizes
 from netplan.spec.fabric import FABRIC_SPEC
+from netplan.spec.text import parse_yaml
 from netplan.spec.traffic import TRAFFIC_SPEC
 from netplan.spec.validate import validate
 from netplan.topology import build_fabric
@@ -36,12 +46,18 @@ if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.fabric.checks import FabricFault
     from netplan.planning.bom import Bill
+    from netplan.planning.goodput import Goodput, Recovery
     from netplan.planning.plan import Plan
     from netplan.planning.search import Search
     from netplan.planning.tune import Tuning
     from netplan.simulate.result import Result
+    from netplan.spec.jobs import JobsSpec
     from netplan.spec.traffic import TrafficSpec
     from netplan.traffic.damaged import OnDead
+    from netplan.training.job import JobReport, TrainingJob
+    from netplan.training.jobs import JobOutcome
+    from netplan.training.layouts import Layout
+    from netplan.training.scaling import ScalingPoint
 
     Progress = Callable[[str, int, int], None]
 
@@ -52,14 +68,24 @@ __all__ = [
     "check_target",
     "compare",
     "export",
+    "fabric_of",
     "fail",
+    "goodput",
     "import_fabric",
     "load_fabric",
+    "load_jobs",
     "load_traffic",
     "plan_designs",
+    "run_jobs",
     "save_imported",
+    "scale_jobs",
+    "scale_training",
     "search_parameters",
     "simulate",
+    "sweep",
+    "traffic_of",
+    "train",
+    "training_job",
     "tune",
     "tuned_switches",
 ]
@@ -67,7 +93,7 @@ __all__ = [
 offer_engines()  # routing names that begin with opensm:
 
 #: What `simulate` hands on to the scenario.
-_SCENARIO_OPTIONS = ("mtu", "cc_params", "switch", "exact", "step", "record", "unread")
+_SCENARIO_OPTIONS = ("engine", "packet", "mtu", "cc_params", "switch", "exact", "step", "record", "unread")
 
 #: Those of them that concern the engine only.
 _ENGINE_OPTIONS = ("switch", "exact", "step")
@@ -102,15 +128,41 @@ def load_fabric(source: str, *, overrides: Mapping[str, str] | None = None, chec
     FabricError
         The spec asks for something infeasible.
     """
-    if Path(source).suffix == ".json":
-        text, label = read_source(source, "topologies")
+    return fabric_of(*read_source(source, "topologies"), overrides=overrides, check=check)
+
+
+def fabric_of(
+    text: bytes, label: str, *, overrides: Mapping[str, str] | None = None, check: bool = True
+) -> Fabric:
+    """Build a fabric from the text of a file, as `load_fabric` does from its name.
+
+    Parameters
+    ----------
+    text, label
+        The file's text, and what to call it in messages: a saved fabric's ends in ``.json``.
+    overrides, check
+        As in `load_fabric`.
+
+    Returns
+    -------
+    Fabric
+        Built and checked.
+
+    Raises
+    ------
+    SpecError
+        The spec has faults; all are listed.
+    FabricError
+        The spec asks for something infeasible.
+    """
+    if Path(label).suffix == ".json":
         if overrides:
             raise SpecError(
                 f"{label} is a saved fabric: --set applies to YAML specs",
                 hint="change the spec it was made from, and save it again",
             )
         return load_saved_fabric(text.decode("utf-8", "replace"), source=label, check=check)
-    document = read_document(source, "topologies")
+    document = parse_yaml(text, label)
     spec = validate(FABRIC_SPEC, document, overrides=overrides)
     try:
         return build_fabric(spec)
@@ -140,7 +192,30 @@ def load_traffic(source: str, *, overrides: Mapping[str, str] | None = None) -> 
     SpecError
         The spec has faults; all are listed.
     """
-    return validate(TRAFFIC_SPEC, read_document(source, "traffic"), overrides=overrides)
+    return traffic_of(*read_source(source, "traffic"), overrides=overrides)
+
+
+def traffic_of(text: bytes, label: str, *, overrides: Mapping[str, str] | None = None) -> TrafficSpec:
+    """Read a workload from the text of a file, as `load_traffic` does from its name.
+
+    Parameters
+    ----------
+    text, label
+        The file's text, and what to call it in messages.
+    overrides
+        As in `load_traffic`.
+
+    Returns
+    -------
+    TrafficSpec
+        Validated.
+
+    Raises
+    ------
+    SpecError
+        The spec has faults; all are listed.
+    """
+    return validate(TRAFFIC_SPEC, parse_yaml(text, label), overrides=overrides)
 
 
 def fail(fabric: Fabric, failures: Sequence[str], *, seed: int = 0) -> Fabric:
@@ -230,6 +305,64 @@ def simulate(
     return run_scenario(scenario, progress=progress)
 
 
+def sweep(
+    fabric: Fabric,
+    traffic: TrafficSpec,
+    sizes: Sequence[int],
+    *,
+    routing: str = "ecmp",
+    cc: str = MAX_MIN,
+    seed: int = 0,
+    on_dead: OnDead = "shrink",
+    progress: Progress | None = None,
+    **options: Any,  # noqa: ANN401 -- as in simulate
+) -> Sweep:
+    """Run a workload at many sizes, as nccl-tests does.
+
+    Parameters
+    ----------
+    fabric, traffic
+        As `load_fabric` and `load_traffic` return them; the workload's own size is not used. NCCL's model
+        chooses algorithm and protocol for each size where ``algorithm`` or ``protocol`` is ``auto``.
+    sizes
+        Bytes; `netplan.simulate.sizes.size_range` reads ``8:16G``.
+    routing, cc, seed, on_dead, progress, **options
+        As in `simulate`.
+
+    Returns
+    -------
+    Sweep
+        A row for each size: time, algorithm and bus bandwidth, algorithm and protocol.
+
+    Raises
+    ------
+    NetplanError
+        The workload does not fit the fabric, or a name is not known.
+
+    Examples
+    --------
+    >>> from netplan import api
+    >>> spec = api.load_traffic("all-reduce-1gib", overrides={"algorithm": "auto"})
+    >>> rows = api.sweep(api.load_fabric("lab-2-leaf"), spec, [2**10, 2**30], routing="spray").rows
+    >>> [(row.algorithm, row.protocol) for row in rows]
+    [('tree', 'll'), ('nvls-tree', 'simple')]
+    """
+    check_cc(cc)
+    own = {name: options.pop(name) for name in _SCENARIO_OPTIONS if name in options}
+    return sweep_sizes(
+        fabric,
+        traffic,
+        sizes,
+        routing=routing,
+        cc=cc,
+        seed=seed,
+        on_dead=on_dead,
+        options=RoutingOptions(seed=seed, **options),
+        progress=progress,
+        **own,
+    )
+
+
 def aftermath(
     fabric: Fabric,
     damaged: Fabric,
@@ -296,20 +429,23 @@ def compare(
     Returns
     -------
     Comparison
-        One row per setting, in the order routing, cc, qps, parameters.
+        One row per setting, in the order routing, cc, qps, parameters. A setting that the model refuses
+        (a protocol that reads telemetry on packets that are sprayed) is among its ``not_run``.
 
     Raises
     ------
     NetplanError
-        The workload does not fit the fabric, or a name is not known.
+        The workload does not fit the fabric, a name is not known, or no setting can be run.
     """
     engine = {name: options.pop(name) for name in _ENGINE_OPTIONS if name in options}
     baseline_cc = options.pop("baseline_cc", MAX_MIN)
+    _check_grid(cc, params, engine)
     base_options = options if baseline_cc == MAX_MIN else {**options, **engine}
     base = simulate(
         fabric, traffic, routing=baseline, cc=baseline_cc, seed=seed, progress=progress, **base_options
     )
-    settings = []
+    settings: list[tuple[str, str, dict[str, Any], Result]] = []
+    refused: list[tuple[NotRun, ModelRangeError]] = []
     for name, control, n_qps in itertools.product(routing, cc, qps or (None,)):
         spec = traffic if n_qps is None else traffic.model_copy(update={"qps": n_qps})
         grid = (params or {}).get(control, {})
@@ -317,13 +453,176 @@ def compare(
             own = dict(zip(grid, values, strict=True))
             row: dict[str, Any] = {} if n_qps is None else {"qps": n_qps}
             row |= {f"{control}.{each}": value for each, value in own.items() if len(grid[each]) > 1}
-            if control != MAX_MIN:
-                options |= {**engine, "cc_params": own}
-            result = simulate(fabric, spec, routing=name, cc=control, seed=seed, progress=progress, **options)
-            settings.append((name, control, row, result))
-            for key in (*engine, "cc_params"):
-                options.pop(key, None)
-    return compare_results(base, settings, unread=unread)
+            more = {} if control == MAX_MIN else {**engine, "cc_params": own}
+            try:
+                result = simulate(
+                    fabric, spec, routing=name, cc=control, seed=seed, progress=progress, **options, **more
+                )
+            except ModelRangeError as error:
+                refused.append(
+                    (NotRun(name, control, row, error.message, len(settings) + len(refused)), error)
+                )
+            else:
+                settings.append((name, control, row, result))
+    if refused and not settings:
+        raise refused[0][1]
+    return compare_results(base, settings, unread=unread, not_run=[one for one, _ in refused])
+
+
+def _check_grid(
+    cc: Sequence[str], params: Mapping[str, Mapping[str, Sequence[float]]] | None, engine: Mapping[str, Any]
+) -> None:
+    """Refuse, before anything runs, what is wrong whatever the routing.
+
+    Raises
+    ------
+    ModelRangeError
+        A congestion control, parameter, value or switch profile that there is not.
+    """
+    from netplan.congestion.cc.registry import PROTOCOLS
+    from netplan.simulate.switches import AUTO, find_switches
+
+    for control in cc:
+        if control != MAX_MIN:
+            found = PROTOCOLS.find(control)
+            for name, values in (params or {}).get(control, {}).items():
+                for value in values:
+                    found.values({name: value})
+    switch = engine.get("switch", AUTO)
+    if isinstance(switch, str) and switch != AUTO:
+        find_switches(switch)
+
+
+def load_jobs(source: str, *, placement: str | None = None) -> JobsSpec:
+    """Load a file of jobs that share a fabric.
+
+    Parameters
+    ----------
+    source
+        Shipped name, path of a YAML file, or ``-``.
+    placement
+        Kind of placement of every job, instead of its own.
+
+    Returns
+    -------
+    JobsSpec
+        Validated.
+
+    Raises
+    ------
+    CatalogError
+        It cannot be found or read.
+    SpecError
+        It has faults; all are listed.
+    """
+    from netplan.catalog.paths import shipped_folder
+    from netplan.spec.jobs import JobsSpec
+    from netplan.spec.text import parse_yaml
+
+    shipped = {path.stem: path for path in (shipped_folder("traffic") / "jobs").glob("*.yaml")}
+    if Path(source).suffix == "" and source != "-" and not Path(source).exists():
+        if source not in shipped:
+            raise CatalogError(
+                f"jobs {source!r} is neither a shipped name nor a file",
+                hint=did_you_mean(source, shipped) or f"shipped: {', '.join(sorted(shipped))}",
+            )
+        document = parse_yaml(shipped[source].read_bytes(), f"traffic/jobs/{source}.yaml")
+    else:
+        document = read_document(source, "traffic")
+    listed = document.data.get("jobs") if placement is not None else None
+    count = len(listed) if isinstance(listed, list) else 0
+    sets = {f"jobs[{number}].placement.kind": str(placement) for number in range(count)}
+    return validate(JobsSpec, document, overrides=sets)
+
+
+def run_jobs(
+    fabric: Fabric,
+    source: str | JobsSpec,
+    *,
+    seed: int = 0,
+    on_dead: OnDead = "shrink",
+    progress: Progress | None = None,
+    **options: Any,  # noqa: ANN401 -- NetworkOptions' fields
+) -> list[JobOutcome]:
+    """Place several jobs on one fabric, and find how they slow each other.
+
+    Parameters
+    ----------
+    fabric
+        As `load_fabric` returns it.
+    source
+        Path of a YAML file of jobs, ``-``, or a `netplan.spec.jobs.JobsSpec`.
+    seed
+        Seed of hashes and placements.
+    on_dead
+        On a damaged fabric: what happens to hosts that lost NICs or ports.
+    progress
+        Called now and then with (what, done, all).
+    **options
+        ``routing``, ``qps``, ``channels``, ``algorithm``: `netplan.training.network.NetworkOptions`.
+
+    Returns
+    -------
+    list of JobOutcome
+        Steps alone, expected together, and at worst; in the order of the jobs.
+
+    Raises
+    ------
+    NetplanError
+        The file has faults, or a job does not fit into what the others leave.
+    """
+    from netplan.training import jobs
+    from netplan.training.network import NetworkOptions
+
+    spec = load_jobs(source) if isinstance(source, str) else source
+    laid = NetworkOptions(seed=seed, **options)
+    return jobs.run_jobs(jobs.make_jobs(fabric, spec, laid, seed=seed, on_dead=on_dead), progress)
+
+
+def scale_jobs(
+    fabric: Fabric,
+    spec: JobsSpec,
+    sizes: Sequence[int],
+    *,
+    placements: Sequence[str] = ("packed", "fragmented"),
+    seed: int = 0,
+    on_dead: OnDead = "shrink",
+    progress: Progress | None = None,
+    **options: Any,  # noqa: ANN401 -- NetworkOptions' fields
+) -> dict[str, list[ScalingPoint]]:
+    """Run each job alone at several sizes: the linear-speed-up figure.
+
+    Parameters
+    ----------
+    fabric, spec
+        As `load_fabric` and `load_jobs` return them.
+    sizes
+        GPUs; the smallest is what the others are held against.
+    placements
+        Kinds of placement.
+    seed, on_dead, progress, **options
+        As in `run_jobs`.
+
+    Returns
+    -------
+    dict
+        Job to its points.
+
+    Raises
+    ------
+    NetplanError
+        A size that the job's parallel sizes do not make, or that does not fit.
+    """
+    from netplan.training import jobs
+    from netplan.training.network import NetworkOptions
+
+    laid = NetworkOptions(seed=seed, **options)
+    return {
+        job.name: jobs.scale_job(
+            fabric, job, sizes, placements, laid, seed=seed, on_dead=on_dead, progress=progress
+        )
+        for job in spec.jobs
+    }
 
 
 def bill_of_materials(
@@ -422,6 +721,226 @@ def plan_designs(
         gpus=gpus, nic_rate=parse_rate(nic), span=None if span is None else parse_length(span), **wishes
     )
     return plan.plan_designs(request, workers=workers, progress=progress)
+
+
+def scale_training(
+    job: TrainingJob,
+    layout: Layout,
+    sizes: Sequence[int],
+    placements: Sequence[str] = ("packed", "fragmented"),
+    *,
+    progress: Progress | None = None,
+) -> list[ScalingPoint]:
+    """Return the throughput of a training job at several sizes: the linear-speed-up figure.
+
+    Parameters
+    ----------
+    job
+        As `training_job` returns it.
+    layout
+        As a `train` report has it: all but the number of replicas and the global batch stays.
+    sizes
+        GPUs; the smallest is what the others are held against.
+    placements
+        Kinds of placement.
+    progress
+        Called with (what, done, all).
+
+    Raises
+    ------
+    NetplanError
+        A size that the layout does not make, or that does not fit.
+    """
+    from netplan.training import scaling
+
+    return scaling.scale_training(job, layout, sizes, placements, progress=progress)
+
+
+def training_job(
+    fabric: Fabric,
+    model: str,
+    *,
+    gpus: int | None = None,
+    accelerator: str | None = None,
+    global_batch: int | None = None,
+    seed: int = 0,
+    routing: str = "ecmp",
+    qps: int = 1,
+    algorithm: str = "auto",
+    **training: Any,  # noqa: ANN401 -- TrainingSpec's fields
+) -> TrainingJob:
+    """Return a training job on a fabric, for `train`.
+
+    Parameters
+    ----------
+    fabric
+        As `load_fabric` returns it.
+    model
+        Shipped name (``netplan list models``) or path of a YAML file.
+    gpus
+        GPUs of the job; all by default.
+    accelerator
+        Name of an accelerator; by default the one that the fabric's scale-up bandwidth stands for.
+    global_batch
+        Sequences of a step; by default 4 Mi tokens or more.
+    seed, routing, qps
+        As in `simulate`.
+    algorithm
+        ``auto``: NCCL's choice and times; else an algorithm of all-reduce on the bare network.
+    **training
+        ``sequence``, ``precision``, ``flash`` and what else `netplan.spec.training.TrainingSpec` has.
+
+    Raises
+    ------
+    NetplanError
+        A name that is not known, or more GPUs than there are.
+
+    Examples
+    --------
+    >>> from netplan import api
+    >>> job = api.training_job(api.load_fabric("superpod-b200-4su"), "llama3-8b", gpus=64, global_batch=512)
+    >>> 0.3 < api.train(job, {}).step.mfu < 0.7
+    True
+    """
+    from netplan.catalog.accelerators import find_accelerator
+    from netplan.catalog.models import load_model
+    from netplan.spec.training import TrainingSpec
+    from netplan.training.job import TrainingJob, accelerator_of, default_batch
+    from netplan.training.network import Experts, NetworkOptions
+    from netplan.training.planner import NetworkMaker
+    from netplan.training.step import StepTimer
+
+    spec = load_model(model)
+    chip = find_accelerator(accelerator or accelerator_of(fabric))
+    there = int(fabric.gpus_per_host.sum())
+    wanted = gpus or there
+    if wanted > there:
+        raise TrafficError(
+            f"{wanted:,} GPUs are wanted, {fabric.name} has {there:,}", hint=f"--gpus {there} at most"
+        )
+    if "precision" not in training:
+        training["precision"] = "bf16" if "bf16" in chip.matrix else "fp16"
+    chip.peak(training["precision"])
+    batch = global_batch or default_batch(wanted, training.get("sequence") or spec.sequence)
+    experts = None
+    if spec.experts is not None and spec.experts.most_hosts:
+        experts = Experts(spec.experts.top_k, spec.experts.most_hosts)
+    network = NetworkOptions(
+        routing=routing,
+        seed=seed,
+        qps=qps,
+        algorithm=algorithm,
+        protocol="auto" if algorithm == "auto" else "none",
+        experts=experts,
+    )
+    timer = StepTimer(spec, TrainingSpec(global_batch=batch, **training), chip)
+    return TrainingJob(timer, NetworkMaker(fabric, network, seed=seed), wanted)
+
+
+def train(
+    job: TrainingJob,
+    layout: Mapping[str, Any],
+    *,
+    search: bool = False,
+    progress: Progress | None = None,
+) -> JobReport:
+    """Return the step of a training job, and how well it scales.
+
+    Parameters
+    ----------
+    job
+        As `training_job` returns it.
+    layout
+        Sizes by name: ``tp``, ``cp``, ``pp``, ``dp``, ``ep``, ``virtual_stages``, ``micro_batch``,
+        ``zero_stage``,
+        ``recompute``, ``placement``. What is not given is as in a plain layout.
+    search
+        Find the layout with the shortest step among those of the given sizes.
+    progress
+        Called with (what, done, all).
+
+    Raises
+    ------
+    NetplanError
+        Sizes that do not go together, or a model that does not fit.
+    """
+    from netplan.training.job import fits_in
+
+    given = dict(layout)
+    if search:
+        return job.search(given, progress=progress)
+    chosen = job.layout(given)
+    fits_in(job, chosen)
+    return job.report(chosen)
+
+
+def goodput(
+    fabric: Fabric | None = None,
+    *,
+    gpus: int | None = None,
+    recovery: Recovery | None = None,
+    rates: Mapping[str, float] | None = None,
+    network: Literal["fabric", "published"] = "fabric",
+    communication_share: float = 0.2,
+    routing: str = "spray",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Goodput:
+    """Return how much of its time a job trains, and what takes the rest.
+
+    Parameters
+    ----------
+    fabric
+        Where it runs; None: nowhere in particular, with `gpus` in hosts of eight.
+    gpus
+        GPUs of the job; all of the fabric by default.
+    recovery
+        What failures and checkpoints cost (`netplan.planning.goodput.Recovery`).
+    rates
+        Cause to interruptions per part in a million hours, over the published ones.
+    network
+        Network failures: the fabric's own, which may degrade a job instead of stopping it, or as published.
+    communication_share
+        Share of the step that is communication nothing hides: what a degraded network slows.
+    routing, seed
+        Of the study of the fabric's failures.
+    progress
+        Called with (what, done, all).
+
+    Raises
+    ------
+    NetplanError
+        Neither fabric nor GPUs, more GPUs than there are, or a value out of range.
+
+    Examples
+    --------
+    >>> from netplan import api
+    >>> round(api.goodput(gpus=16_384).interruptions(days=54))
+    419
+    """
+    from netplan.planning.failures import study_failures
+    from netplan.planning.goodput import network_effect, training_goodput
+    from netplan.planning.part_failures import JobParts, part_failures_with
+
+    failures = part_failures_with(rates or {})
+    if fabric is None:
+        if gpus is None:
+            raise ModelRangeError("neither a fabric nor a number of GPUs is given", hint="gpus=16384")
+        return training_goodput(JobParts(gpus), recovery, failures=failures)
+    size = fabric.n_gpus if gpus is None else gpus
+    if size > fabric.n_gpus:
+        raise ModelRangeError(
+            f"{size:,} GPUs are more than the {fabric.n_gpus:,} of fabric {fabric.name!r}",
+            hint=f"--gpus {fabric.n_gpus} or fewer",
+        )
+    each = max(int(fabric.gpus_per_host.max()), 1)
+    nics = max(round((len(fabric.nic_ptr) - 1) / fabric.n_hosts), 1)
+    parts = JobParts(size, each, nics)
+    if network == "published":
+        return training_goodput(parts, recovery, failures=failures)
+    study = study_failures(fabric, routing=routing, seed=seed, progress=progress)
+    effect = network_effect(study, communication_share).of_job(size / fabric.n_gpus)
+    return training_goodput(parts, recovery, failures=failures, network=effect)
 
 
 def tune(

@@ -7,7 +7,7 @@ from typing import Literal
 
 from netplan.errors import CatalogError
 
-Kind = Literal["topologies", "traffic"]
+Kind = Literal["topologies", "traffic", "sweeps"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 256 * 2**20
 
 #: Word for one file of each kind, for messages.
-_WORD = {"topologies": "fabric", "traffic": "traffic"}
+_WORD = {"topologies": "fabric", "traffic": "traffic", "sweeps": "sweep"}
 
 
 @dataclass(frozen=True)

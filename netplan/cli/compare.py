@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,11 @@ from netplan.cli import options
 from netplan.files import write_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from netplan.fabric import Fabric
     from netplan.report.tables import Table
+    from netplan.simulate.compare import Comparison
     from netplan.traffic.damaged import OnDead
 
 
@@ -33,7 +37,12 @@ if TYPE_CHECKING:
     "--baseline-cc", default="max-min", show_default=True, help="Its congestion control, such as ib-credits."
 )
 @options.cc_options
-@click.option("--chart", type=click.Path(), help="Draw the completion times here (.svg or .png).")
+@click.option("--chart", type=click.Path(), help="Draw it here (.svg, .png or .html).")
+@click.option(
+    "--distance",
+    metavar="LENGTH,LENGTH",
+    help="Run the grid for each length of a metro fabric's spans, such as 0.1km,1km,10km,30km,100km.",
+)
 @options.fail_option
 @options.on_dead_option
 @options.traffic_options
@@ -55,6 +64,7 @@ def command(
     exact: bool,
     step: str | None,
     chart: str | None,
+    distance: str | None,
     failures: tuple[str, ...],
     on_dead: OnDead,
     placement: str | None,
@@ -82,6 +92,7 @@ def command(
       netplan compare baidu-10k permutation-64mib --routing ecmp,adaptive,spray
       netplan compare superpod-b200-4su all-reduce-1gib --placement random --qps 1,4,16
       netplan compare lab-2-leaf incast-8 --routing ecmp --cc dcqcn,hpcc --param dcqcn.rate_ai=5M,40M
+      netplan compare metro-16 permutation-64mib --routing ecmp --cc dcqcn,hpcc --distance 0.1km,10km,100km
     """  # noqa: D301 -- click wants the control character
     from netplan import api
     from netplan.fabric.failures import list_losses
@@ -107,23 +118,30 @@ def command(
         traffic_sets, placement=placement, ranks=ranks, size=size, work_conserving=work_conserving
     )
     workload = api.load_traffic(traffic, overrides=sets)
+    settings: dict[str, Any] = {
+        "routing": options.split_list(routing, "--routing"),
+        "cc": ccs,
+        "params": values,
+        "unread": unread,
+        "qps": counts,
+        "baseline": baseline,
+        "baseline_cc": baseline_cc,
+        "seed": seed,
+        "on_dead": on_dead,
+        **options.routing_options(polarized=polarized, mtu=mtu),
+    }
+
+    def run(on: Fabric, progress: Callable[[str, int, int], None] | None) -> Comparison:
+        engine = options.congestion_options(on, switch=switch, exact=exact, step=step, cc=ccs)
+        return api.compare(on, workload, progress=progress, **settings, **engine)
+
+    if distance is not None:
+        lengths = [_length(item) for item in options.split_list(distance, "--distance")]
+        settings["cc"] = ["max-min", *(name for name in ccs if name != "max-min")]
+        _by_distance(whole, fabric, fabric_sets, failures, lengths, run, (form, output, chart, seed))
+        return
     with options.progress_on_stderr() as progress:
-        comparison = api.compare(
-            built,
-            workload,
-            routing=options.split_list(routing, "--routing"),
-            cc=ccs,
-            params=values,
-            unread=unread,
-            qps=counts,
-            baseline=baseline,
-            baseline_cc=baseline_cc,
-            seed=seed,
-            on_dead=on_dead,
-            progress=progress,
-            **options.routing_options(polarized=polarized, mtu=mtu),
-            **options.congestion_options(built, switch=switch, exact=exact, step=step, cc=ccs),
-        )
+        comparison = run(built, progress)
     if chart is not None:
         write_file(chart, draw_comparison(comparison, Path(chart).suffix))
     if verbose:
@@ -139,6 +157,56 @@ def command(
         return [*comparison_tables(comparison), *damage]
 
     options.emit(form, output, data, tables)
+
+
+def _length(text: str) -> float:
+    """Read one length of a span."""
+    from netplan.errors import UnitError
+    from netplan.units import parse_length
+
+    try:
+        length = parse_length(text)
+    except UnitError as error:
+        raise click.BadParameter(str(error), param_hint="--distance") from None
+    if length <= 0:
+        message = f"{text} is not more than 0"
+        raise click.BadParameter(message, param_hint="--distance")
+    return length
+
+
+def _by_distance(
+    whole: Fabric,
+    fabric: str,
+    sets: dict[str, str],
+    failures: tuple[str, ...],
+    lengths: Sequence[float],
+    run: Callable[[Fabric, Callable[[str, int, int], None] | None], Comparison],
+    wishes: tuple[str, str | None, str | None, int],
+) -> None:
+    """Run the grid for each length of the spans, and write what comes of it."""
+    from netplan import api
+    from netplan.report.distance import (
+        SCHEMA,
+        distance_points,
+        distance_table,
+        draw_distances,
+        span_sets,
+    )
+
+    form, output, chart, seed = wishes
+    comparisons = {}
+    with options.progress_on_stderr() as progress:
+        for length in lengths:
+            own = {**sets, **span_sets(whole, f"{length:g} m")}
+            built = api.fail(api.load_fabric(fabric, overrides=own), failures, seed=seed)
+            comparisons[length] = run(built, progress)
+    points = distance_points(comparisons)
+    demand = next(iter(comparisons.values())).baseline.scenario.demand
+    title = f"{demand.name} on {whole.name}: efficiency by distance between sites"
+    if chart is not None:
+        write_file(chart, draw_distances(points, title, Path(chart).suffix))
+    data = {"schema": SCHEMA, "rows": [point.to_dict() for point in points]}
+    options.emit(form, output, data, lambda: [distance_table(points, title)])
 
 
 def _count(text: str) -> int:

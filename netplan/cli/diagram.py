@@ -34,7 +34,7 @@ def command(
     overrides: tuple[str, ...],
     seed: int,
 ) -> None:
-    """Draw FABRIC as .svg or .png: tiers in rows, pods grouped, collapsed when it is large.
+    """Draw FABRIC as .svg, .png or .html: tiers in rows, pods grouped, collapsed when it is large.
 
     With --fail the whole fabric is drawn, and what failed or is cut off is marked.
 

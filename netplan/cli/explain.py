@@ -26,6 +26,7 @@ KINDS = {
     "term": "a word of the glossary, such as rail or busbw",
     "family": "a family of fabrics, such as rail-optimized",
     "pattern": "a traffic pattern, such as all-reduce",
+    "algorithm": "a schedule of a collective, such as tree",
     "routing": "a routing scheme, such as ecmp",
     "cc": "a congestion control or a parameter of one, such as dcqcn or dcqcn.rate_ai",
     "check": "a check of a fabric or of settings, by code or title, such as NP104 or NP211",
@@ -131,6 +132,7 @@ def all_entries() -> Iterator[Entry]:
     yield from _terms()
     yield from _families()
     yield from _patterns()
+    yield from _algorithms()
     yield from _schemes()
     yield from _protocols()
     yield from _checks()
@@ -187,8 +189,23 @@ def _patterns() -> Iterator[Entry]:
         yield Entry("pattern", pattern.kind, pattern.summary, _sentence(pattern.summary), facts)
 
 
+def _algorithms() -> Iterator[Entry]:
+    """Yield the schedules of all-reduce, all-gather and reduce-scatter."""
+    from netplan.traffic.registry import ALGORITHMS
+
+    for found in ALGORITHMS:
+        facts = (
+            ("of", ", ".join(found.kinds)),
+            ("leaves out", found.leaves_out),
+            ("run it", f"netplan simulate FABRIC TRAFFIC --algo {found.name}"),
+        )
+        yield Entry("algorithm", found.name, found.summary, _sentence(found.summary), facts)
+
+
 def _factor(kind: str) -> str:
     """Return the factor between algorithm and bus bandwidth, as nccl-tests defines it."""
+    if kind in ("broadcast", "reduce", "send-recv"):
+        return "algbw"
     return "algbw x 2(n-1)/n" if kind == "all-reduce" else "algbw x (n-1)/n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,13 +10,17 @@ import click
 from netplan.cli import options
 
 if TYPE_CHECKING:
+    from netplan.catalog.paths import Kind
     from netplan.catalog.shipped import Item
     from netplan.interop.registry import Format
 
-KINDS = ("fabrics", "traffic", "parts", "families", "patterns", "routing", "cc", "formats")
+KINDS = (
+    *("fabrics", "traffic", "sweeps", "models", "accelerators", "parts", "families"),
+    *("patterns", "algorithms", "routing", "cc", "formats"),
+)
 
 
-@click.command(name="list", short_help="List what is shipped: fabrics, traffic, routing schemes, formats")
+@click.command(name="list", short_help="List what is shipped: fabrics, traffic, sweeps, routing, formats")
 @click.argument("kind", type=click.Choice(KINDS), default="fabrics")
 @options.output_options
 def command(kind: str, *, form: str, output: str | None) -> None:
@@ -38,16 +42,20 @@ def command(kind: str, *, form: str, output: str | None) -> None:
 
 def _items(kind: str) -> list[dict[str, Any]]:
     """Return what there is of a kind."""
-    if kind in ("fabrics", "traffic", "parts"):
+    if kind in ("fabrics", "traffic", "sweeps", "models", "accelerators", "parts"):
         return [asdict(item) for item in _shipped(kind)]
     if kind == "families":
         from netplan.topology import FAMILIES
 
         return [_item(family.kind, "family", family.summary, family.leaves_out) for family in FAMILIES]
-    if kind == "patterns":
-        from netplan.traffic import PATTERNS
+    if kind in ("patterns", "algorithms"):
+        from netplan.traffic.registry import ALGORITHMS, PATTERNS
 
-        return [_item(pattern.kind, "pattern", pattern.summary, pattern.leaves_out) for pattern in PATTERNS]
+        patterns = [_item(each.kind, "pattern", each.summary, each.leaves_out) for each in PATTERNS]
+        schedules = [
+            _item(each.name, ", ".join(each.kinds), each.summary, each.leaves_out) for each in ALGORITHMS
+        ]
+        return patterns if kind == "patterns" else schedules
     if kind == "routing":
         from netplan.routing import SCHEMES
 
@@ -82,9 +90,19 @@ def _shipped(kind: str) -> list[Item]:
         from netplan.catalog.parts import list_parts
 
         return list_parts()
+    if kind == "models":
+        from netplan.catalog.models import list_models
+
+        return list_models()
+    if kind == "accelerators":
+        from netplan.catalog.accelerators import list_accelerators
+
+        return list_accelerators()
     from netplan.catalog.shipped import list_shipped
 
-    return list_shipped("topologies" if kind == "fabrics" else "traffic")
+    folder: Kind = "topologies" if kind == "fabrics" else "sweeps" if kind == "sweeps" else "traffic"
+    items = list_shipped(folder)
+    return [replace(item, kind="sweep") for item in items] if kind == "sweeps" else items
 
 
 def _item(name: str, kind: str, summary: str, leaves_out: str) -> dict[str, Any]:

@@ -18,22 +18,32 @@ if TYPE_CHECKING:
 #: holds it equal to the command's own.
 COMMANDS = {
     "demo": ("demo", "Compare routings with InfiniBand on a shipped fabric, and draw it"),
-    "list": ("list_shipped", "List what is shipped: fabrics, traffic, routing schemes, formats"),
+    "list": ("list_shipped", "List what is shipped: fabrics, traffic, sweeps, routing, formats"),
     "new": ("new", "Write a commented spec for a fabric family"),
     "show": ("show", "Show what a fabric is: counts, oversubscription, bisection"),
     "check": ("check", "Check a fabric's structure"),
     "simulate": ("simulate", "Run traffic on a fabric"),
     "compare": ("compare", "Compare routings under one demand with an InfiniBand baseline"),
+    "jobs": ("jobs", "Run several training jobs on one fabric: how they slow each other"),
+    "train": ("train", "Step time, scaling and MFU of a training job; find its parallel layout"),
     "failures": ("failures", "Show what each failure costs: hosts cut off, bandwidth left, minutes a month"),
+    "goodput": ("goodput", "How much of its time a job trains: failures, checkpoints, spares"),
+    "effective": (
+        "effective",
+        "Effective compute: PUE, MFU, scaling, failures and utilisation, and what a point is worth",
+    ),
+    "mixed": ("mixed", "Split one job over unequal accelerators, and say what mixing costs"),
+    "share": ("share", "A day of training and inference on one cluster: what elastic use gains"),
     "bom": ("bom", "Bill of materials: parts, cost and power of a fabric"),
     "plan": ("plan", "Find designs for so many GPUs: cost, power, efficiency, failures"),
     "grow": ("grow", "Plan the re-cabling from one size of a fabric to the next"),
     "tune": ("tune", "ECN, PFC and protocol settings by port class, and whether the buffers hold them"),
+    "sweep": ("sweep", "Run thousands of scenarios, resumable, here or on a cluster"),
     "diagram": ("diagram", "Draw a fabric"),
     "export": ("export", "Write a fabric in the format of another program"),
     "import": ("import_", "Read a fabric from a file of another program, and say what it is"),
     "explain": ("explain", "Explain a term, check, scheme, pattern or spec field"),
-    "schema": ("schema", "Print the JSON Schema of fabric or traffic specs, for editors"),
+    "schema": ("schema", "Print the JSON Schema of fabric, traffic or sweep specs, for editors"),
 }
 
 
@@ -75,6 +85,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except NetplanError as error:
             raise _Fault(error) from error
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(ExitStatus.INTERRUPTED)
 
 
 class _Fault(click.ClickException):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from netplan.congestion.cc.registry import CongestionControl
     from netplan.fabric import Fabric
+    from netplan.packet import PacketEngine
     from netplan.report.tables import Table
 
     Command = Callable[..., Any]
@@ -70,7 +72,7 @@ def verbose_option(command: Command) -> Command:
 def traffic_options(command: Command) -> Command:
     """Add the options that change a workload: each stands for a ``--set`` of its key."""
     for option in (
-        click.option("--placement", help="packed, random or fragmented."),
+        click.option("--placement", help="packed, random, fragmented, rail-aware or topology-aware."),
         click.option("--ranks", type=int, help="GPUs that take part."),
         click.option("--size", help="Size, such as 4GiB."),
         click.option("--mtu", type=int, default=None, help="Payload of a full packet [bytes]: 256 to 4096."),
@@ -95,7 +97,7 @@ def cc_options(command: Command) -> Command:
             "switch",
             metavar="NAME",
             help="Rules of the switches: auto, tune (as netplan tune sets them), hpcc-ns3, conweave-ns3, "
-            "dcqcn-paper, sonic-default, cumulus, htsim or dci.  [default: auto]",
+            "dcqcn-paper, sonic-default, cumulus, htsim, dci, or a YAML file.  [default: auto]",
         ),
         click.option(
             "--param",
@@ -107,6 +109,61 @@ def cc_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def packet_options(command: Command) -> Command:
+    """Add what a packet simulator may be told."""
+    for option in (
+        click.option("--yes", is_flag=True, help="Run packet by packet however long it takes."),
+        click.option(
+            "--packet-logs", type=click.Path(), help="Folder that keeps inputs and logs of its runs."
+        ),
+        click.option(
+            "--packet-timeout", metavar="TIME", help="End a packet run after this time.  [default: 6 h]"
+        ),
+        click.option(
+            "--packet",
+            metavar="NAME",
+            help="Packet by packet: ns3, or trains (netplan's own engine with single packets).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def packet_engine(
+    name: str | None,
+    *,
+    cc: Sequence[str],
+    timeout: str | None,
+    logs: str | None,
+    yes: bool,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> PacketEngine | None:
+    """Return the packet simulator that ``--packet`` names, with its limits."""
+    if name is None:
+        given = {"--packet-timeout": timeout, "--packet-logs": logs, "--yes": yes}
+        alone = next((option for option, value in given.items() if value), None)
+        if alone:
+            message = f"{alone} goes with --packet"
+            raise click.UsageError(message)
+        return None
+    if "max-min" in cc:
+        message = "--packet needs a protocol (--cc): max-min rates have no packets"
+        raise click.UsageError(message)
+    from netplan.errors import UnitError
+    from netplan.packet import Limits, PacketEngine
+    from netplan.units import parse_time
+
+    if logs is not None and not Path(logs).is_dir():
+        message = f"there is no folder {logs!r}"
+        raise click.BadParameter(message, param_hint="--packet-logs")
+    try:
+        seconds = Limits.timeout_s if timeout is None else parse_time(timeout)
+    except UnitError as error:
+        raise click.BadParameter(str(error), param_hint="--packet-timeout") from None
+    report = None if progress is None else lambda part: progress(f"{name} packets", int(1000 * part), 1000)
+    return PacketEngine(name, Limits(timeout_s=seconds, logs=logs, yes=yes), report)
 
 
 def fail_option(command: Command) -> Command:

@@ -9,10 +9,13 @@ packet. What the loop must resolve sets the step::
     step = min(RTT / 32, shortest timer of the protocol / 8,
                Kmin / (16 C), headroom / (8 C))       least over the links in use, C their rates
 
-of each flow with its own RTT; single packets for protocols that read telemetry, whose balance depends
-on the grain of what they read. A train is thus small against the round trip, against the time between
-two cuts, against the queue at which marking begins and against the room a pause has. Halving it must
-change completion times by less than 1 % (tested), and `step=0` sends single packets. A step longer
+of each flow with its own RTT. Single packets are sent where that is less than two at the flow's share of
+its NIC; by protocols that read telemetry, whose balance depends on the grain of what they read; and by
+TIMELY, which acts on the difference of two round trips, so that where in a train it looks decides (trains
+of six packets moved completions by 3 %, of three by 1.3 %). A train is thus small against the round trip,
+against the time between two cuts, against the queue at which marking begins and against the room a pause
+has. Halving it changes completion times by less than 1 %, where marks are random in the mean over seeds
+(tested: incast, permutation, all-to-all, ring, 30 km), and `step=0` sends single packets. A step longer
 than a quarter of the shortest round trip is refused: the loop would be slower than the trains.
 
 Not modelled: loss by bit errors; NIC and PCIe limits; more than one priority (acknowledgements either
@@ -32,18 +35,33 @@ from netplan.kernels import trains_state as col
 from netplan.kernels.trains import FINISHED, NEEDS_ROWS, STUCK, run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from netplan.congestion.cc.registry import CongestionControl
 
+    Engine: TypeAlias = Callable[
+        ["Network", "Flows", CongestionControl, Mapping[str, float], "Options"], "Outcome"
+    ]
     _Tables: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
 
-__all__ = ["Flows", "Network", "Options", "Outcome", "run_flows"]
+__all__ = [
+    "Flows",
+    "Network",
+    "Options",
+    "Outcome",
+    "link_tables",
+    "round_trips",
+    "run_flows",
+    "sends_single_packets",
+]
 
 #: Steps in the shortest round trip, in the shortest timer, in Kmin and in the headroom.
 STEPS_PER_RTT, STEPS_PER_TIMER, STEPS_PER_KMIN, STEPS_PER_HEADROOM = 32, 8, 16, 8
+
+#: Packets that are worth a train.
+_LEAST_TRAIN = 2.0
 
 #: Buckets of the calendar, a power of two.
 _BUCKETS = 1 << 13
@@ -120,6 +138,8 @@ class Options:
     """Time between samples of the series [s]; 0: no series."""
     watch: tuple[int, ...] = ()
     """Links whose queue is sampled."""
+    watch_pauses: bool = False
+    """Sample also how long each link has been paused."""
     acks_wait: bool = False
     """Acknowledgements queue with data instead of overtaking it."""
     depends_on_ack: bool = False
@@ -176,6 +196,8 @@ class Outcome:
     """(n_links,) time that the link was paused [s]."""
     drops: NDArray[np.int64]
     """(n_links,) packets dropped before the link."""
+    storms: NDArray[np.int64]
+    """(n_links,) times that the PFC watchdog took the link's queue."""
     end: float
     """When the run ended [s]."""
     status: str
@@ -189,6 +211,8 @@ class Outcome:
     """(n_samples, n_flows) payload bytes received by then."""
     sample_queue: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     """(n_samples, n_watched) bytes waiting then."""
+    sample_paused: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    """(n_samples, n_links) time that each link has been paused by then [s]; no links: not asked for."""
 
 
 def run_flows(
@@ -224,11 +248,12 @@ def run_flows(
     """
     options = options or Options()
     _check(network, flows)
-    rtt = _round_trips(network, flows)
+    rtt = round_trips(network, flows)
     values = cc.values(parameters or {})
-    link, link_int, node, node_int = _link_tables(network)
+    link, link_int, node, node_int = link_tables(network)
     steps = _steps(options, rtt, cc, values, link[np.unique(flows.path_link)])
-    world = _world(flows, cc, values, options, rtt, steps, (link, link_int, node, node_int))
+    trains = _trains(steps, flows, network.rate)
+    world = _world(flows, cc, values, options, rtt, trains, (link, link_int, node, node_int))
     while True:
         code = run(world)
         if code != NEEDS_ROWS:
@@ -257,7 +282,7 @@ def _check(network: Network, flows: Flows) -> None:
         raise ModelRangeError(message, hint="make a flow of each port's part")
 
 
-def _round_trips(network: Network, flows: Flows) -> NDArray[np.float64]:
+def round_trips(network: Network, flows: Flows) -> NDArray[np.float64]:
     """Return each flow's round trip on its first path, nothing waiting [s]."""
     packet = flows.payload + flows.header
     forth = network.delay + packet / network.rate
@@ -287,7 +312,7 @@ def _steps(
             )
             raise ModelRangeError(message, hint="leave it out: it then follows from the round trip")
         return np.full(len(rtt), options.step)
-    if "int" in cc.signals:
+    if sends_single_packets(cc):
         return np.zeros(len(rtt))
     bounds = [cc.shortest_timer(values) / STEPS_PER_TIMER]
     if "ecn" in cc.signals:
@@ -296,6 +321,27 @@ def _steps(
     if np.any(room > 0):
         bounds.append(float(room[room > 0].min()) / STEPS_PER_HEADROOM)
     return np.minimum(rtt / STEPS_PER_RTT, min(bounds))
+
+
+def sends_single_packets(cc: CongestionControl) -> bool:
+    """Whether what a protocol reads depends on the grain of trains, so that its packets go one by one."""
+    return "int" in cc.signals or cc.code == col.CC_TIMELY
+
+
+def _trains(steps: NDArray[np.float64], flows: Flows, rate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the steps, 0 for flows that send single packets all the same.
+
+    So does a flow that sends less than two packets in a step at its share of the NIC, with all there that
+    may begin at once. Left to itself it would send two now and then, when the others have not begun yet:
+    that moves the order in which packets meet, and saves no time.
+    """
+    nic = flows.path_link[flows.path_ptr[flows.flow_ptr[:-1]]]
+    begins = np.ones(len(steps), bool)
+    if flows.after is not None and len(flows.after):
+        begins[np.asarray(flows.after)[:, 1]] = False
+    senders = np.maximum(np.bincount(nic[begins], minlength=len(rate)), 1)
+    packets = (rate / senders)[nic] * steps / (flows.payload + flows.header)
+    return np.where(packets < _LEAST_TRAIN, 0.0, steps)
 
 
 def _world(
@@ -332,6 +378,8 @@ def _world(
     counter[col.C_CREDITS] = np.isfinite(link[:, col.L_CREDIT]).any()
     counter[col.C_VARIABLE_WINDOW] = options.window_follows_rate
     counter[col.C_ROWS] = 8 + (int(np.diff(after_ptr).max()) if len(after) else 0)
+    if node_int[:, col.S_WATCHDOG].any():  # a queue that is emptied may let every port of its switch go on
+        counter[col.C_ROWS] += int(np.bincount(link_int[:, col.K_DST]).max())
     n_samples = _n_samples(options)
     world = col.World(
         link=link,
@@ -360,6 +408,7 @@ def _world(
         sampled_flow=np.zeros((n_samples, n_flows)),
         watched=np.asarray(options.watch, np.int64),
         sampled_queue=np.zeros((n_samples, len(options.watch))),
+        sampled_pause=np.zeros((n_samples, len(link)) if options.watch_pauses else (0, 0)),
     )
     _enter_starts(world, flows.start)
     return world
@@ -433,7 +482,7 @@ def _hop_rates(flows: Flows, rate: NDArray[np.float64], hops: int) -> NDArray[np
     return last
 
 
-def _link_tables(network: Network) -> _Tables:
+def link_tables(network: Network) -> _Tables:
     """Lay out links and switches with the rules of their profiles."""
     n_links, n_nodes = len(network.rate), len(network.is_switch)
     link = np.zeros((n_links, col.L_COLUMNS))
@@ -449,6 +498,7 @@ def _link_tables(network: Network) -> _Tables:
     link_int[:, col.K_TAIL] = -1
     link_int[:, col.K_LAST] = -1
     link_int[:, col.K_PULL_HEAD] = -1
+    link_int[:, col.K_SPARE_HEAD] = -1
     link_int[:, col.K_IS_NIC] = ~network.is_switch[network.src]
     node = np.zeros((n_nodes, col.N_COLUMNS))
     node_int = np.zeros((n_nodes, col.S_COLUMNS), np.int64)
@@ -504,6 +554,10 @@ def _buffer(
     flags[col.S_IS_SWITCH] = 1
     flags[col.S_LOSSLESS] = buffer.lossless
     flags[col.S_DYNAMIC] = pfc.mode == "dynamic"
+    if profile.watchdog is not None:
+        node[col.N_DETECT], node[col.N_RESTORE] = profile.watchdog.detection_s, profile.watchdog.restoration_s
+        drops = profile.watchdog.action == "drop"
+        flags[col.S_WATCHDOG] = col.WATCH_DROP if drops else col.WATCH_FORWARD
     if buffer.credit_bytes > 0:
         link[ways_in, col.L_CREDIT] = buffer.credit_bytes
         link[ways_in, col.L_ROOM] = np.inf  # what has a credit has its place
@@ -586,6 +640,7 @@ def _outcome(world: col.World, code: int, step: float) -> Outcome:
         pauses=link_int[:, col.K_PAUSES].copy(),
         paused=link[:, col.L_STOPPED] + np.where(still, end - link[:, col.L_SINCE], 0.0),
         drops=link_int[:, col.K_DROPS].copy(),
+        storms=link_int[:, col.K_STORMS].copy(),
         end=end,
         status={FINISHED: "finished", STUCK: "stuck"}.get(code, "time-up"),
         events=int(world.counter[col.C_EVENTS]),
@@ -593,4 +648,5 @@ def _outcome(world: col.World, code: int, step: float) -> Outcome:
         sample_time=world.option[col.X_SAMPLE] * np.arange(1, n + 1),
         sample_received=world.sampled_flow[:n].copy(),
         sample_queue=world.sampled_queue[:n].copy(),
+        sample_paused=world.sampled_pause[:n].copy(),
     )

@@ -22,9 +22,20 @@ from typing import Literal
 
 from netplan.errors import ModelRangeError, did_you_mean
 
-__all__ = ["PRESETS", "EcnCurve", "PfcThresholds", "SwitchBuffer", "SwitchProfile", "find_profile"]
+__all__ = [
+    "PRESETS",
+    "EcnCurve",
+    "PfcThresholds",
+    "PfcWatchdog",
+    "SwitchBuffer",
+    "SwitchProfile",
+    "find_profile",
+]
 
 _GBPS = 1e9 / 8  # bytes/s
+
+#: Relative difference of port rates that are one.
+_SAME_RATE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,31 @@ class PfcThresholds:
 
 
 @dataclass(frozen=True)
+class PfcWatchdog:
+    """What becomes of an egress queue that others keep paused, as SONiC's pfcwd has it.
+
+    A queue that holds packets and has been paused without a break for ``detection_s`` is in a storm:
+    what it holds and what arrives for it is dropped, or it sends regardless of the pause. The storm is
+    over once no pause has held for ``restoration_s``. SONiC's defaults: 200 ms and 200 ms, drop
+    (``pfcwd start_default``); counted where the packets are, at the paused queue.
+    """
+
+    detection_s: float = 0.2
+    restoration_s: float = 0.2
+    action: Literal["drop", "forward"] = "drop"
+
+    def __post_init__(self) -> None:
+        """Refuse times that are none and unknown actions."""
+        for name in ("detection_s", "restoration_s"):
+            if not 0 < getattr(self, name) < float("inf"):
+                message = f"PFC watchdog {name} = {getattr(self, name):g} is not > 0 and finite"
+                raise ModelRangeError(message, hint="SONiC accepts 100 ms and more; its default is 200 ms")
+        if self.action not in {"drop", "forward"}:
+            message = f"PFC watchdog action {self.action!r} is not one of drop, forward"
+            raise ModelRangeError(message, hint=did_you_mean(self.action, ("drop", "forward")))
+
+
+@dataclass(frozen=True)
 class SwitchBuffer:
     """The packet memory of a switch."""
 
@@ -147,9 +183,16 @@ class SwitchProfile:
     alpha_doubles: bool = False
     """Whether alpha doubles with each doubling of a port's rate over `reference_rate`."""
     source: str = ""
+    ecn_by_rate: tuple[tuple[float, EcnCurve], ...] = ()
+    """Curves of ports of some rates [bytes/s], used as they are in place of `ecn`."""
+    watchdog: PfcWatchdog | None = None
+    """None: a pause may last for ever."""
 
     def ecn_of(self, rate: float) -> EcnCurve:
         """Return the curve of a port of a rate [bytes/s]."""
+        for own, curve in self.ecn_by_rate:
+            if abs(own - rate) <= _SAME_RATE * own:
+                return curve
         return self.ecn.scaled(rate / self.reference_rate) if self.ecn_scales else self.ecn
 
     def alpha_of(self, rate: float) -> float:

@@ -1,8 +1,9 @@
 """containerlab: the topology file of a laboratory of containers, written and read.
 
-Switches are nodes of kind ``sonic-vs`` (or another, setting ``kind``), hosts of kind ``linux``; every cable is
-a link between ``ethN`` of either end. Labels ``netplan-...`` keep tiers, radixes and GPUs; a link's ``vars``
-keep speed and length. When read, roles come from these labels, from ``kind: linux``, and ``group``.
+Switches are nodes of kind ``sonic-vs`` (or another, setting ``kind``), hosts of kind ``linux``; every cable
+is a link between ``ethN`` of either end. Labels ``netplan-...`` keep tiers, radixes and GPUs; a link's
+``vars`` keep speed and length. When read, roles come from these labels, from ``kind: linux``, and
+``group``.
 
 Format: containerlab's JSON schema (clab.schema.json, BSD-3-Clause).
 """
@@ -71,7 +72,7 @@ def write(fabric: Fabric, options: WriteOptions) -> dict[str, bytes]:
     return {"fabric.clab.yml": ("\n".join(lines) + "\n").encode()}
 
 
-def read(source: Source, options: ReadOptions) -> ReadGraph:
+def read(source: Source, options: ReadOptions) -> ReadGraph:  # noqa: C901, PLR0912 -- a fault of each kind
     """Read a topology file.
 
     Raises
@@ -163,7 +164,7 @@ def _add_node(graph: ReadGraph, key: str, of: dict[str, Any], degree: int, line:
     return guessed
 
 
-def _ends(link: Any) -> list[tuple[str, str]] | str | None:
+def _ends(link: Any) -> list[tuple[str, str]] | str | None:  # noqa: ANN401 -- whatever the file has
     """Return the two ends of a link; what is wrong; or None for a link that is no cable."""
     if not isinstance(link, dict):
         return "a link is no map with endpoints"
@@ -196,7 +197,7 @@ add_format(
     __name__,
     summary="containerlab topology: switches and hosts as containers, a link per cable",
     checked_by="containerlab's JSON schema",
-    leaves_out="sites, pods, planes; images are placeholders; speeds and lengths are told in vars, not emulated",
+    leaves_out="sites, pods, planes; images are placeholders; speeds and lengths are in vars, not emulated",
     suffix=".clab.yml",
     read=read,
     write=write,

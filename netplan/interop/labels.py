@@ -1,11 +1,12 @@
 """Cable lists as CSV: labels for those who pull the cables, and lists of theirs read.
 
-Written: a row per cable with both ends (node, port), the text of the label at either end, speed, length, kind,
-and sites. Cells that a spreadsheet would take for a formula begin with an apostrophe (OWASP, CSV injection);
-names are plain already, as of `netplan.interop.ports`.
+Written: a row per cable with both ends (node, port), the text of the label at either end, speed, length,
+kind, and sites. Cells that a spreadsheet would take for a formula begin with an apostrophe (OWASP, CSV
+injection); names are plain already, as of `netplan.interop.ports`.
 
-Read: any CSV with a head row that names two ends; separators comma, semicolon or tab. Head names are matched
-without case and punctuation: ``a``, ``src``, ``source``, ``from``, ``a device``, ``side_a_device`` (NetBox), ...
+Read: any CSV with a head row that names two ends; separators comma, semicolon or tab. Head names are
+matched without case and punctuation: ``a``, ``src``, ``source``, ``from``, ``a device``, ``side_a_device``
+(NetBox), ...
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from netplan.fabric.columns import LINK_KINDS, TIER_NAMES
 from netplan.interop import roles
-from netplan.interop.graph import ReadCable, ReadGraph
+from netplan.interop.graph import ReadGraph
 from netplan.interop.plain_graph import PlainEdge, PlainNode, read_plain
 from netplan.interop.ports import plain_names, plugs
 from netplan.interop.registry import ReadOptions, WriteOptions, add_format
@@ -27,13 +28,27 @@ if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.interop.source import Source
 
-_HEAD = (
-    "cable,a,a_port,a_role,a_site,b,b_port,b_role,b_site,speed_gbps,length_m,kind,label_a,label_b"
-).split(",")
+_HEAD = [
+    "cable",
+    "a",
+    "a_port",
+    "a_role",
+    "a_site",
+    "b",
+    "b_port",
+    "b_role",
+    "b_site",
+    "speed_gbps",
+    "length_m",
+    "kind",
+    "label_a",
+    "label_b",
+]
 
 #: Names of columns, folded to letters and digits.
 _COLUMNS = {
-    "a": "a src source from adevice aname sourcedevice srcdevice fromdevice sideadevice sourcename localdevice",
+    "a": "a src source from adevice aname sourcedevice srcdevice fromdevice sideadevice sourcename "
+    "localdevice",
     "b": "b dst dest destination to bdevice bname target destdevice dstdevice destinationdevice todevice "
     "sidebdevice targetname remotedevice",
     "a_port": "aport srcport sourceport fromport ainterface sideaname srcinterface localport sourceinterface",
@@ -91,7 +106,12 @@ def read(source: Source, options: ReadOptions) -> ReadGraph:
     separator = max(",;\t", key=head.count)
     column: dict[str, int] = {}
     gbps = False
-    for place, title in enumerate(next(csv.reader([head], delimiter=separator), [])):
+    try:
+        titles = next(csv.reader([head], delimiter=separator), [])
+    except csv.Error as error:
+        faults.add(first + 1, f"is no row of a list: {error}", "names of columns, separated by commas")
+        faults.refuse()
+    for place, title in enumerate(titles):
         folded = re.sub(r"[^a-z0-9]", "", title.casefold())
         if folded in _FOUND_BY:
             column.setdefault(_FOUND_BY[folded], place)
@@ -122,7 +142,7 @@ def read(source: Source, options: ReadOptions) -> ReadGraph:
     return read_plain(source, list(nodes.values()), edges, options)
 
 
-def _read_row(  # noqa: PLR0913, PLR0917 -- a row, and what is gathered
+def _read_row(
     row: list[str],
     column: dict[str, int],
     line: int,

@@ -1,8 +1,9 @@
-"""LLDP: what ``lldpcli show neighbors -f json`` says on every switch, read one answer after another.
+r"""LLDP: what ``lldpcli show neighbors -f json`` says on every switch, read one answer after another.
 
-An answer does not say who gave it: each is put below the name of its switch, ``{"leaf-0": {"lldp": ...}}``, or
-wrapped by hand as ``(echo "{\\"$(hostname)\\":"; lldpcli show neighbors -f json; echo "}")``. Both ends may tell
-of a cable. A neighbour whose chassis is no bridge or router, or that gave no answer and says nothing, is a host.
+An answer does not say who gave it: each is put below the name of its switch, ``{"leaf-0": {"lldp": ...}}``,
+or wrapped by hand as ``(echo "{\\"$(hostname)\\":"; lldpcli show neighbors -f json; echo "}")``. Both ends
+may tell of a cable. A neighbour whose chassis is no bridge or router, or that gave no answer and says
+nothing, is a host.
 
 Format: lldpd's JSON (``json`` and ``json0``), lldpcli(8).
 """
@@ -35,12 +36,12 @@ class _Seen:
     far_port: str
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: Any) -> list[Any]:  # noqa: ANN401 -- whatever the file has
     """Return a list: lldpd writes one element without its list."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str:  # noqa: ANN401 -- whatever the file has
     """Return a text, of ``json`` or of ``json0``, which wraps it."""
     while isinstance(value, list) and value:
         value = value[0]
@@ -49,7 +50,11 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _interfaces(document: Document, answer: Any, faults: Faults) -> list[tuple[str, dict[str, Any]]]:
+def _interfaces(
+    document: Document,
+    answer: Any,  # noqa: ANN401 -- whatever the file has
+    faults: Faults,
+) -> list[tuple[str, dict[str, Any]]]:
     """Return the ports of an answer and what is behind each."""
     if not isinstance(answer, dict) or "lldp" not in answer:
         faults.add(document.line(), "is no answer of lldpcli: it has no lldp")
@@ -86,7 +91,7 @@ def _chassis(of: dict[str, Any]) -> tuple[str, set[str]]:
     return "", set()
 
 
-def read(source: Source, options: ReadOptions) -> ReadGraph:
+def read(source: Source, options: ReadOptions) -> ReadGraph:  # noqa: C901 -- a fault of each kind
     """Read the neighbours of several switches.
 
     Raises
@@ -125,7 +130,7 @@ def read(source: Source, options: ReadOptions) -> ReadGraph:
     faults.refuse()
     _cables(graph, seen, own, faults, options)
     faults.refuse()
-    # A host may bridge for its containers: what gave an answer, or has an answering neighbour's tier, is known.
+    # A host may bridge for its containers: what answered, or has an answering neighbour's tier, is known.
     for name in dict.fromkeys([*own, *(each.far for each in seen)]):
         is_host = name not in own and not (able[name] & _SWITCHING and "station" not in able[name])
         graph.nodes.append(ReadNode(name, name, is_host, own.get(name)))
@@ -133,7 +138,9 @@ def read(source: Source, options: ReadOptions) -> ReadGraph:
     if nameless:
         graph.remarks.append(f"left out: {nameless:,} neighbour(s) without a name")
     if silent:
-        graph.remarks.append(f"{silent:,} neighbour(s) gave no answer; hosts: those that neither bridge nor route")
+        graph.remarks.append(
+            f"{silent:,} neighbour(s) gave no answer; hosts: those that neither bridge nor route"
+        )
     if graph.cables:
         graph.remarks.append(speed_remark(options, len(graph.cables)))
     return graph
@@ -185,7 +192,7 @@ def _number(port: str) -> int:
 add_format(
     "lldp",
     __name__,
-    summary='neighbours as lldpcli prints them (-f json), each answer below its switch: {"leaf-0": {"lldp": ...}}',
+    summary='neighbours as lldpcli prints them (-f json), each below its switch: {"leaf-0": {"lldp": ...}}',
     checked_by="round trip with an own writer, by test",
     leaves_out="speeds, lengths, GPUs: LLDP as lldpcli shows it has none",
     suffix=".json",

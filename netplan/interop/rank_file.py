@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def write(fabric: Fabric, options: WriteOptions) -> dict[str, bytes]:
     """Write ``hostfile`` and ``rankfile``."""
     names = plain_names(fabric)
-    hosts, ranks = [], []
+    hosts: list[str] = []
+    ranks: list[str] = []
     for host, gpus in zip(fabric.host_ids.tolist(), fabric.gpus_per_host.tolist(), strict=True):
         hosts.append(f"{names[host]} slots={gpus}")
         first = len(ranks)

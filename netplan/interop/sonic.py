@@ -1,8 +1,8 @@
 """SONiC: ``config_db.json`` of every switch, written and read.
 
-Written: a file per switch with ports and breakout, neighbours, a routed fabric (a /31 and an eBGP session per
-cable, RFC 7938: an AS per leaf, one for the spines of a pod), and for RoCE the DSCP maps, PFC, ECN thresholds,
-headroom and buffer pool that `netplan.planning.tune` computes.
+Written: a file per switch with ports and breakout, neighbours, a routed fabric (a /31 and an eBGP session
+per cable, RFC 7938: an AS per leaf, one for the spines of a pod), and for RoCE the DSCP maps, PFC, ECN
+thresholds, headroom and buffer pool that `netplan.planning.tune` computes.
 
 Read: one file, or the files of all switches one after another (``cat *.json``). Cables are the rows of
 ``DEVICE_NEIGHBOR``; both ends may tell of one, and have to agree.
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 #: Lanes of a cage, rate of a lane [Gb/s] up to 800G and beyond.
 _CAGE, _LANE, _FAST_LANE = 8, 100, 200
+
+#: A speed in Mb/s this near a whole number is one.
+_WHOLE = 1e-6
 
 #: Private AS numbers of four bytes begin here (RFC 6996).
 _FIRST_AS = 4_200_000_000
@@ -73,7 +76,7 @@ def deal_ports(rates: list[float]) -> list[_Port]:
         gbps = rate * 8 / 1e9
         lane = _LANE if gbps <= _CAGE * _LANE else _FAST_LANE
         need = 1 << max(0, math.ceil(math.log2(max(gbps / lane, 1) * (1 - 1e-9))))
-        if need > _CAGE or abs(rate * 8 / 1e6 - round(rate * 8 / 1e6)) > 1e-6 or round(rate * 8 / 1e6) < 1:
+        if need > _CAGE or abs(rate * 8 / 1e6 - round(rate * 8 / 1e6)) > _WHOLE or round(rate * 8 / 1e6) < 1:
             raise OutputError(
                 f"a port of {gbps:g} Gb/s is none of SONiC's",
                 hint=f"whole Mb/s, up to {_CAGE * _FAST_LANE} Gb/s",
@@ -95,8 +98,8 @@ def write(fabric: Fabric, options: WriteOptions) -> dict[str, bytes]:
     OutputError
         Rates that SONiC cannot say, or more cables than 10.0.0.0/8 has addresses for.
     """
-    from netplan.catalog.parts import load_catalogue  # noqa: PLC0415 -- only where it is asked for
-    from netplan.planning.tune import tune  # noqa: PLC0415
+    from netplan.catalog.parts import load_catalogue
+    from netplan.planning.tune import tune
 
     tuning = tune(fabric, load_catalogue()) if setting(options, "qos", ("on", "off")) == "on" else None
     names, tier = plain_names(fabric), fabric.nodes.tier.tolist()
@@ -341,12 +344,12 @@ def read(source: Source, options: ReadOptions) -> ReadGraph:
     by_end = {(end.switch, end.port): end for end in ends}
     known = dict.fromkeys([*own, *(end.far for end in ends)])
     for name in known:
-        is_host = name not in own and (roles.get(name, "Server") == "Server" or "Server" in roles.get(name, ""))
+        is_host = name not in own and (
+            roles.get(name, "Server") == "Server" or "Server" in roles.get(name, "")
+        )
         tier = next((t for t, role in _ROLES.items() if role == roles.get(name)), None)
         line = own[name].line(name) if name in own else None
-        graph.nodes.append(
-            ReadNode(name, name, is_host, line, None if is_host else tier, radix.get(name, 0))
-        )
+        graph.nodes.append(ReadNode(name, name, is_host, line, None if is_host else tier, radix.get(name, 0)))
     silent = one_sided = unlike = 0
     done: set[tuple[str, str]] = set()
     for end in ends:
@@ -361,7 +364,9 @@ def read(source: Source, options: ReadOptions) -> ReadGraph:
             )
             continue
         one_sided += other is None and end.far in own
-        done |= {(end.switch, end.port), (end.far, end.far_port)} if end.far_port else {(end.switch, end.port)}
+        done |= (
+            {(end.switch, end.port), (end.far, end.far_port)} if end.far_port else {(end.switch, end.port)}
+        )
         rates = [each.rate for each in (end, other) if each is not None and each.rate is not None]
         lengths = [each.length for each in (end, other) if each is not None and each.length is not None]
         silent += not rates
@@ -402,7 +407,7 @@ def _table(document: Document, name: str, faults: Faults) -> dict[str, dict[str,
     return table
 
 
-def _read_switch(  # noqa: PLR0913, PLR0917 -- what is gathered over the files
+def _read_switch(  # noqa: C901, PLR0912 -- a fault of each kind
     document: Document,
     faults: Faults,
     roles: dict[str, str],
@@ -427,9 +432,9 @@ def _read_switch(  # noqa: PLR0913, PLR0917 -- what is gathered over the files
     own[name] = document
     if isinstance(localhost.get("type"), str):
         roles[name] = localhost["type"]
-    for far, row in _table(document, "DEVICE_NEIGHBOR_METADATA", faults).items():
+    for told, row in _table(document, "DEVICE_NEIGHBOR_METADATA", faults).items():
         if isinstance(row.get("type"), str):
-            roles.setdefault(far, row["type"])
+            roles.setdefault(told, row["type"])
     ports = _table(document, "PORT", faults)
     lengths: dict[str, Any] = {}
     for row in _table(document, "CABLE_LENGTH", faults).values():
@@ -440,6 +445,8 @@ def _read_switch(  # noqa: PLR0913, PLR0917 -- what is gathered over the files
         message = f"{shown(name)} has no DEVICE_NEIGHBOR: what its ports lead to is not known"
         faults.add(document.line("DEVICE_METADATA"), message, "cables are read from this table")
     for port, row in neighbours.items():
+        far: Any
+        far_port: Any
         far, far_port = row.get("name"), row.get("port", "")
         line = document.line("DEVICE_NEIGHBOR", port)
         if not isinstance(far, str) or not far or not isinstance(far_port, str):
@@ -472,7 +479,7 @@ add_format(
     summary="SONiC config_db.json of every switch: ports, neighbours, BGP, PFC, ECN, buffers; "
     "read: one, or `cat *.json`",
     checked_by="round trip, by test; the WRED table by its YANG model's bounds",
-    leaves_out="GPUs, pods, planes, unused ports; which lanes a real box has where (compare its platform.json); "
+    leaves_out="GPUs, pods, planes, unused ports; which lanes a real box has where (see its platform.json); "
     "lengths are whole metres",
     suffix="",
     kind="config",

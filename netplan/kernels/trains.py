@@ -1,9 +1,9 @@
 """The time-domain engine: trains of packets through queues, marks, pauses and senders.
 
-What moves is a *train*: the whole packets that a flow sends within one step of time (`F_STEP`, at its
-share of the NIC), at least one. A train knows when its first packet is where it is, and how far
-behind the last one follows. Per hop it needs one or two events. As the step goes to zero every train
-is one packet, and the engine is a packet simulator of the same rules, which is how it is tested
+What moves is a *train*: the packets that a flow sends within one step of time (`F_STEP`, at its share of
+the NIC), to the nearest whole number, at least one. A train knows when its first packet is where it is,
+and how far behind the last one follows. Per hop it needs one or two events. As the step goes to zero every
+train is one packet, and the engine is a packet simulator of the same rules, which is how it is tested
 (`trains_reference`); longer steps are cheaper by the number of packets in a train.
 
 Rules, per event at time t (C rate of a link, D its delay, b bytes of the train, b1 of a packet):
@@ -15,6 +15,8 @@ Rules, per event at time t (C rate of a link, D its delay, b bytes of the train,
 * mark: each packet of a train that leaves a queue, with probability p(q), q what waits behind it;
 * pause: bytes held per ingress link, dynamic threshold alpha * (pool - shared), headroom above it,
   the pause frame takes the reverse delay; a paused transmitter ends the train it sends;
+* a watchdog, where a switch has one: a queue paused for longer than its detection time drops what it
+  holds and gets, or sends regardless, until it has not been paused for the restoration time;
 * a NIC sends for its flows in turn, one train each; after a train a flow waits b / R (no credit
   is kept for time lost), and while its window is full;
 * an acknowledgement per train comes back after the delays of its way, behind what waits there if
@@ -35,12 +37,21 @@ from netplan.kernels.trains_cc import (
     D_RAISE,
     DCQCN_BYTES,
     DCQCN_TIMER_S,
+    RCCC_ECHO,
+    RCCC_PULL,
+    RCCC_RATE,
+    V_ASKED,
+    V_CREDIT,
     begin,
     dcqcn_cnp,
     dcqcn_cut,
     dcqcn_raise,
     on_ack,
     on_loss,
+    rccc_ask,
+    rccc_grant,
+    rccc_heard,
+    rccc_window,
     uniform,
 )
 from netplan.kernels.trains_state import (
@@ -64,6 +75,7 @@ from netplan.kernels.trains_state import (
     C_SAMPLES,
     C_SEED,
     C_USES_INT,
+    CALM,
     CC_DCQCN,
     CC_RCCC,
     CREDIT,
@@ -102,6 +114,8 @@ from netplan.kernels.trains_state import (
     G_PATHS,
     G_PULL_NEXT,
     G_PULLED,
+    G_SPARE,
+    G_SPARE_NEXT,
     G_STATE,
     G_WAITS,
     GO_BACK_N,
@@ -121,7 +135,11 @@ from netplan.kernels.trains_state import (
     K_PULL_TAIL,
     K_PULLING,
     K_QUEUED,
+    K_SPARE_HEAD,
+    K_SPARE_TAIL,
     K_SRC,
+    K_STORM,
+    K_STORMS,
     K_TAIL,
     L_ALPHA,
     L_AREA,
@@ -146,13 +164,16 @@ from netplan.kernels.trains_state import (
     L_STOPPED,
     L_XOFF,
     LOSS,
+    N_DETECT,
     N_EGRESS_ALPHA,
     N_LIMIT,
     N_OFFSET,
     N_PEAK,
     N_POOL,
     N_RESERVE,
+    N_RESTORE,
     N_SHARED,
+    P_ASK,
     P_BORN,
     P_LOAD,
     P_SEQ,
@@ -176,9 +197,14 @@ from netplan.kernels.trains_state import (
     RESUME,
     S_DYNAMIC,
     S_LOSSLESS,
+    S_WATCHDOG,
     SEND,
     START,
+    STORM,
     TIMEOUT,
+    WATCH_DROP,
+    WATCH_FORWARD,
+    WATCH_OFF,
     X_CNP_GAP,
     X_END,
     X_INT_BYTES,
@@ -197,6 +223,9 @@ from netplan.kernels.trains_state import (
 
 #: What `run` returns.
 FINISHED, NEEDS_ROWS, STUCK, TIME_UP = range(4)
+
+#: How often the last train of a queue that is too long keeps its place when another one arrives.
+_KEEPS_PLACE = 0.5
 
 # ---- the calendar ---------------------------------------------------------------------------------
 
@@ -270,7 +299,7 @@ def _ask(w: World, link: int, now: float) -> None:
     marks = w.link_int
     if (
         marks[link, K_BUSY] == 0
-        and marks[link, K_PAUSED] == 0
+        and (marks[link, K_PAUSED] == 0 or marks[link, K_STORM] == WATCH_FORWARD)
         and marks[link, K_HEAD] >= 0
         and w.link[link, L_OUT] < w.link[link, L_CREDIT]
     ):
@@ -335,7 +364,11 @@ def _transmit(w: World, p: int, link: int, now: float) -> None:
 def _send(w: World, link: int, now: float) -> None:
     """Let a transmitter that may be free take the next train."""
     table, marks = w.link, w.link_int
-    if marks[link, K_PAUSED] == 1 or marks[link, K_HEAD] < 0 or table[link, L_OUT] >= table[link, L_CREDIT]:
+    if (
+        (marks[link, K_PAUSED] == 1 and marks[link, K_STORM] != WATCH_FORWARD)
+        or marks[link, K_HEAD] < 0
+        or table[link, L_OUT] >= table[link, L_CREDIT]
+    ):
         marks[link, K_BUSY] = 0
         return
     if table[link, L_FREE] > now * (1.0 + 1e-14):
@@ -443,17 +476,21 @@ def _arrive(w: World, p: int, now: float) -> None:
     marks = w.link_int
     if (
         marks[link, K_HEAD] < 0
-        and marks[link, K_PAUSED] == 0
+        and (marks[link, K_PAUSED] == 0 or marks[link, K_STORM] == WATCH_FORWARD)
+        and marks[link, K_STORM] != WATCH_DROP
         and w.link[link, L_FREE] <= now
         and w.link[link, L_OUT] < w.link[link, L_CREDIT]
     ):
         _transmit(w, p, link, now)
         return
     node = marks[link, K_SRC]
+    if marks[link, K_STORM] == WATCH_DROP:
+        _drop(w, p, link, now)
+        return
     if not _admit(w, p, w.path_link[at - 1], link, node, now):
-        w.link[link, L_LOST] += w.train[p, P_WIRE]
-        marks[link, K_DROPS] += rows[p, Q_PACKETS]
-        _lose(w, p, now)
+        if w.counter[C_RECOVERY] != GO_BACK_N and _takes_last_place(w, p, link, now):
+            return
+        _drop(w, p, link, now)
         return
     _count_queue(w, link, now, w.train[p, P_WIRE])
     rows[p, Q_NEXT] = -1
@@ -462,6 +499,86 @@ def _arrive(w: World, p: int, now: float) -> None:
     else:
         rows[marks[link, K_TAIL], Q_NEXT] = p
     marks[link, K_TAIL] = p
+    _ask(w, link, now)
+
+
+@inlined
+def _takes_last_place(w: World, p: int, link: int, now: float) -> bool:
+    """Let every second train that finds a queue too long have the place of the last one, which is trimmed.
+
+    Who comes just after a packet has left would else lose nothing, and who comes just before everything
+    (phase effects: Handley et al., NDP, SIGCOMM 2017, section 3.1).
+    """
+    rows, train, marks = w.train_int, w.train, w.link_int
+    node = marks[link, K_SRC]
+    if w.node[node, N_LIMIT] <= 0.0 or marks[link, K_HEAD] < 0:
+        return False
+    f, hop = rows[p, Q_FLOW], rows[p, Q_HOP]
+    if uniform(w.counter[C_SEED] + 3, f, w.flow_int[f, G_PACKETS], hop) < _KEEPS_PLACE:
+        return False
+    last = marks[link, K_TAIL]
+    _count_queue(w, link, now, -train[last, P_WIRE])
+    _release(w, last, link, now)
+    way_in = w.path_link[w.path_ptr[rows[p, Q_PATH]] + hop - 1]
+    if not _admit(w, p, way_in, link, node, now):  # it is longer than the one that made room
+        back = w.path_link[w.path_ptr[rows[last, Q_PATH]] + rows[last, Q_HOP] - 1]
+        _admit(w, last, back, link, node, now)
+        _count_queue(w, link, now, train[last, P_WIRE])
+        return False
+    _count_queue(w, link, now, train[p, P_WIRE])
+    for c in range(train.shape[1]):
+        train[p, c], train[last, c] = train[last, c], train[p, c]
+    for c in range(rows.shape[1]):
+        if c != Q_NEXT:
+            rows[p, c], rows[last, c] = rows[last, c], rows[p, c]
+    w.link[link, L_LOST] += train[p, P_WIRE]
+    marks[link, K_DROPS] += rows[p, Q_PACKETS]
+    _lose(w, p, now)
+    return True
+
+
+@inlined
+def _drop(w: World, p: int, link: int, now: float) -> None:
+    """Count a train as dropped before a link, and lose it."""
+    w.link[link, L_LOST] += w.train[p, P_WIRE]
+    w.link_int[link, K_DROPS] += w.train_int[p, Q_PACKETS]
+    _lose(w, p, now)
+
+
+@inlined
+def _storm(w: World, link: int, now: float) -> None:
+    """Let the watchdog take a queue that has been paused too long, if packets wait in it."""
+    marks, rows = w.link_int, w.train_int
+    node = marks[link, K_SRC]
+    if marks[link, K_STORM] != WATCH_OFF or marks[link, K_PAUSED] == 0:
+        return
+    due = w.link[link, L_SINCE] + w.node[node, N_DETECT]
+    if due > now * (1.0 + 1e-14):
+        return  # let go and paused again in between: that pause has a look of its own
+    if marks[link, K_HEAD] < 0:
+        _event(w, STORM, link, now + w.node[node, N_DETECT])
+        return
+    marks[link, K_STORM] = w.node_int[node, S_WATCHDOG]
+    marks[link, K_STORMS] += 1
+    if marks[link, K_STORM] == WATCH_FORWARD:
+        _ask(w, link, now)
+        return
+    while marks[link, K_HEAD] >= 0:
+        p = marks[link, K_HEAD]
+        marks[link, K_HEAD] = rows[p, Q_NEXT]
+        _count_queue(w, link, now, -w.train[p, P_WIRE])
+        _release(w, p, link, now)
+        _drop(w, p, link, now)
+
+
+@inlined
+def _calm(w: World, link: int, now: float) -> None:
+    """End a storm once the queue has not been paused for the restoration time."""
+    marks = w.link_int
+    since = w.link[link, L_SINCE] + w.node[marks[link, K_SRC], N_RESTORE]
+    if marks[link, K_STORM] == WATCH_OFF or marks[link, K_PAUSED] == 1 or since > now * (1.0 + 1e-14):
+        return
+    marks[link, K_STORM] = WATCH_OFF
     _ask(w, link, now)
 
 
@@ -538,6 +655,10 @@ def _deliver(w: World, p: int, now: float) -> None:
     before = flow[f, F_RECEIVED]
     flow[f, F_RECEIVED] = before + load
     if w.counter[C_CC] == CC_RCCC:
+        if w.parameter[RCCC_ECHO] > 0.0:
+            flow[f, V_ASKED] += load
+        else:
+            flow[f, V_ASKED] = max(flow[f, V_ASKED], train[p, P_ASK])
         _want(w, f, w.path_link[w.path_ptr[rows[p, Q_PATH] + 1] - 1], last)
     flows[f, G_MARKS] += rows[p, Q_MARKS]
     if flow[f, F_RECEIVED] >= flow[f, F_SIZE]:
@@ -560,9 +681,9 @@ def _deliver(w: World, p: int, now: float) -> None:
 
 @inlined
 def _want(w: World, f: int, way_in: int, now: float) -> None:
-    """Put a flow into the ring of those that its receiver pulls, if it has more than it was granted."""
+    """Put a flow into the ring of those that its receiver pulls, if it asks for more than it was granted."""
     marks, flows = w.link_int, w.flow_int
-    if flows[f, G_PULLED] == 1 or w.flow[f, F_GRANTED] >= w.flow[f, F_SIZE]:
+    if flows[f, G_PULLED] == 1 or w.flow[f, F_GRANTED] >= w.flow[f, V_ASKED]:
         return
     flows[f, G_PULLED] = 1
     flows[f, G_PULL_NEXT] = -1
@@ -577,16 +698,43 @@ def _want(w: World, f: int, way_in: int, now: float) -> None:
 
 
 @inlined
+def _spare(w: World, f: int, way_in: int) -> None:
+    """Put a flow into the ring of those that get what nobody asks for, a window of it at most."""
+    marks, flows, flow = w.link_int, w.flow_int, w.flow
+    if (
+        flows[f, G_SPARE] == 1
+        or w.parameter[RCCC_ECHO] > 0.0
+        or flow[f, F_GRANTED] - flow[f, V_ASKED] >= rccc_window(w, f)
+    ):
+        return
+    flows[f, G_SPARE] = 1
+    flows[f, G_SPARE_NEXT] = -1
+    if marks[way_in, K_SPARE_HEAD] < 0:
+        marks[way_in, K_SPARE_HEAD] = f
+    else:
+        flows[marks[way_in, K_SPARE_TAIL], G_SPARE_NEXT] = f
+    marks[way_in, K_SPARE_TAIL] = f
+
+
+@inlined
 def _pull(w: World, way_in: int, now: float) -> None:
-    """Grant the flow whose turn it is four packets, and come back once they would have arrived."""
+    """Grant the flow whose turn it is some packets, and come back once they would have arrived."""
     marks, flows, flow = w.link_int, w.flow_int, w.flow
     f = marks[way_in, K_PULL_HEAD]
+    load = 0.0
+    if f >= 0:
+        marks[way_in, K_PULL_HEAD] = flows[f, G_PULL_NEXT]
+        flows[f, G_PULLED] = 0
+        load = min(w.parameter[RCCC_PULL] * flow[f, F_PAYLOAD], flow[f, V_ASKED] - flow[f, F_GRANTED])
+    else:
+        f = marks[way_in, K_SPARE_HEAD]
+        if f >= 0:
+            marks[way_in, K_SPARE_HEAD] = flows[f, G_SPARE_NEXT]
+            flows[f, G_SPARE] = 0
+            load = w.parameter[RCCC_PULL] * flow[f, F_PAYLOAD]
     if f < 0:
         marks[way_in, K_PULLING] = 0
         return
-    marks[way_in, K_PULL_HEAD] = flows[f, G_PULL_NEXT]
-    flows[f, G_PULLED] = 0
-    load = min(4.0 * flow[f, F_PAYLOAD], flow[f, F_SIZE] - flow[f, F_GRANTED])
     flow[f, F_GRANTED] += load
     p = _take_row(w, GRANT, f)
     w.train_int[p, Q_PATH] = flows[f, G_PATH]
@@ -595,8 +743,10 @@ def _pull(w: World, way_in: int, now: float) -> None:
     w.train[p, P_TIME] = now
     _put(w, p, now + _way_back(w, p))
     _want(w, f, way_in, now)
+    if flows[f, G_PULLED] == 0:
+        _spare(w, f, way_in)
     wire = load * (1.0 + flow[f, F_HEADER] / flow[f, F_PAYLOAD])
-    _event(w, PULL, way_in, now + wire / w.link[way_in, L_RATE])
+    _event(w, PULL, way_in, now + wire / (w.link[way_in, L_RATE] * w.parameter[RCCC_RATE]))
 
 
 # ---- senders --------------------------------------------------------------------------------------
@@ -607,7 +757,9 @@ def _may_send(w: World, f: int) -> bool:
     flow = w.flow
     sent = flow[f, F_SENT]
     return bool(
-        sent < min(flow[f, F_SIZE], flow[f, F_ALLOWED]) and sent - flow[f, F_ACKED] < flow[f, F_WINDOW]
+        sent < min(flow[f, F_SIZE], flow[f, F_ALLOWED])
+        and sent - flow[f, F_ACKED] < flow[f, F_WINDOW]
+        and (w.counter[C_CC] != CC_RCCC or flow[f, V_CREDIT] > 0.0)
     )
 
 
@@ -665,8 +817,10 @@ def _serve_flows(w: World, nic: int, now: float) -> None:
         mtu, header = flow[f, F_PAYLOAD], flow[f, F_HEADER]
         rate = flow[f, F_RATE]
         share = min(rate, w.link[nic, L_RATE] / (marks[nic, K_QUEUED] + 1))
-        packets = max(math.floor(share * flow[f, F_STEP] / (mtu + header)), 1.0)
+        packets = max(math.floor(share * flow[f, F_STEP] / (mtu + header) + 0.5), 1.0)
         room = flow[f, F_WINDOW] - (flow[f, F_SENT] - flow[f, F_ACKED])
+        if w.counter[C_CC] == CC_RCCC:
+            room = flow[f, V_CREDIT]
         if room < packets * mtu:  # the packet that fills the window still goes
             packets = max(math.ceil(room / mtu), 1.0)
         load = min(packets * mtu, min(flow[f, F_SIZE], flow[f, F_ALLOWED]) - flow[f, F_SENT])
@@ -696,6 +850,8 @@ def _serve_flows(w: World, nic: int, now: float) -> None:
         flows[f, G_PACKETS] += int(packets)
         flow[f, F_NEXT] = now + wire / pace
         _transmit(w, p, nic, now)
+        if w.counter[C_CC] == CC_RCCC:
+            train[p, P_ASK] = rccc_ask(w, f, load, marks[nic, K_QUEUED] + 1)
         if w.counter[C_CC] == CC_DCQCN and w.parameter[DCQCN_BYTES] > 0.0:
             while flow[f, D_RAISE] < math.inf and flow[f, F_SENT] >= flow[f, D_BYTES_AT]:
                 flow[f, D_BYTES_AT] += w.parameter[DCQCN_BYTES]
@@ -760,6 +916,8 @@ def _acknowledge(w: World, p: int, now: float) -> None:
                 _event(w, CUT, f, due)
             elif flow[f, D_RAISE] != was:
                 _event(w, RAISE, f, flow[f, D_RAISE])
+    elif w.counter[C_CC] == CC_RCCC:
+        rccc_heard(w, f)
     else:
         hops = rows[p, Q_HOP] - 1
         rtt = now - train[p, P_BORN]
@@ -808,14 +966,15 @@ def _handle(w: World, p: int, now: float) -> None:
         return
     load = w.train[p, P_LOAD]
     wire = w.train[p, P_WIRE]
+    born = w.train[p, P_BORN]
     _free_row(w, p)
     if kind == LOSS:
         flow[owner, F_SENT] -= load
         flow[owner, F_RESENT] += load
-        on_loss(w, owner, now, load)
-        if w.counter[C_CC] == CC_RCCC:  # the credit is spent: the receiver, which saw the header, grants anew
-            flow[owner, F_ALLOWED] -= load
-            flow[owner, F_GRANTED] -= load
+        on_loss(w, owner, now, load, now - born)
+        if w.counter[C_CC] == CC_RCCC:  # the credit is spent; the receiver, which saw the header, grants anew
+            rccc_heard(w, owner)
+            flow[owner, V_ASKED] = max(flow[owner, V_ASKED], born) + load  # P_ASK
             _want(w, owner, w.path_link[w.path_ptr[w.flow_int[owner, G_PATH] + 1] - 1], now)
         _wake(w, owner, now)
         return
@@ -838,11 +997,21 @@ def _handle(w: World, p: int, now: float) -> None:
         if w.link_int[owner, K_PAUSED] == 0:
             w.link_int[owner, K_PAUSED] = 1
             w.link[owner, L_SINCE] = now
+            node = w.link_int[owner, K_SRC]
+            if w.node_int[node, S_WATCHDOG] != WATCH_OFF:
+                _event(w, STORM, owner, now + w.node[node, N_DETECT])
     elif kind == RESUME:
         if w.link_int[owner, K_PAUSED] == 1:
             w.link_int[owner, K_PAUSED] = 0
             w.link[owner, L_STOPPED] += now - w.link[owner, L_SINCE]
+            w.link[owner, L_SINCE] = now  # of a link that is not paused: since when
+            if w.link_int[owner, K_STORM] != WATCH_OFF:
+                _event(w, CALM, owner, now + w.node[w.link_int[owner, K_SRC], N_RESTORE])
             _ask(w, owner, now)
+    elif kind == STORM:
+        _storm(w, owner, now)
+    elif kind == CALM:
+        _calm(w, owner, now)
     elif kind == START:
         _start(w, owner, now)
     elif kind == TIMEOUT:
@@ -853,19 +1022,24 @@ def _handle(w: World, p: int, now: float) -> None:
     elif kind == PULL:
         _pull(w, owner, now)
     elif kind == GRANT:
-        flow[owner, F_ALLOWED] += load
+        rccc_grant(w, owner, load)
         _wake(w, owner, now)
 
 
 @inlined
 def _sample(w: World) -> None:
-    """Write down what each flow has received and what waits at the watched links."""
+    """Write down what each flow has received, what waits at the watched links, and what was paused."""
     i = w.counter[C_SAMPLES]
     if i < w.sampled_flow.shape[0]:
         for f in range(w.sampled_flow.shape[1]):
             w.sampled_flow[i, f] = w.flow[f, F_RECEIVED]
         for k in range(len(w.watched)):
             w.sampled_queue[i, k] = w.link[w.watched[k], L_QUEUE]
+        time = w.option[X_NEXT_SAMPLE]
+        for k in range(w.sampled_pause.shape[1]):
+            w.sampled_pause[i, k] = w.link[k, L_STOPPED]
+            if w.link_int[k, K_PAUSED] == 1:
+                w.sampled_pause[i, k] += max(time - w.link[k, L_SINCE], 0.0)
         w.counter[C_SAMPLES] = i + 1
     w.option[X_NEXT_SAMPLE] += w.option[X_SAMPLE]
 

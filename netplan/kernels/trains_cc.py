@@ -21,13 +21,13 @@ from netplan.kernels.trains_state import (
     CC_HPCC,
     CC_IBCC,
     CC_NSCC,
+    CC_PER_MARK,
     CC_POWERTCP,
     CC_RCCC,
     CC_RTT,
     CC_SWIFT,
     CC_TIMELY,
     F_ACKED,
-    F_ALLOWED,
     F_GRANTED,
     F_HEADER,
     F_LINE,
@@ -36,6 +36,7 @@ from netplan.kernels.trains_state import (
     F_RATE,
     F_RTT,
     F_SENT,
+    F_SIZE,
     F_STATE0,
     F_WINDOW,
     F_WINDOW0,
@@ -62,7 +63,8 @@ if TYPE_CHECKING:
     DCQCN_MIN,
     DCQCN_CLAMP,
     DCQCN_ON_CNP,
-) = range(11)
+    DCQCN_LEAST_CUT,
+) = range(12)
 D_TARGET, D_ALPHA, D_TICK, D_BIT, D_CUT, D_STAGE, D_CUT_GRID, D_RAISE, D_BYTES_AT, D_BYTE_STAGE, D_CUT_DUE = (
     range(F_STATE0, F_STATE0 + 11)
 )
@@ -70,6 +72,10 @@ D_TARGET, D_ALPHA, D_TICK, D_BIT, D_CUT, D_STAGE, D_CUT_GRID, D_RAISE, D_BYTES_A
 # DCTCP.
 DCTCP_GAIN, DCTCP_AI, DCTCP_MIN = range(3)
 T_SEQ, T_ALPHA, T_MARKS, T_BATCH, T_REDUCED, T_HIGH = range(F_STATE0, F_STATE0 + 6)
+
+# DCTCP by marks.
+PER_MARK_CUT, PER_MARK_AI, PER_MARK_START = range(3)
+(M_WINDOW,) = range(F_STATE0, F_STATE0 + 1)
 
 # HPCC.
 HPCC_ETA, HPCC_STAGES, HPCC_AI, HPCC_MIN, HPCC_FAST = range(5)
@@ -130,14 +136,13 @@ O_SEQ, O_POWER, O_OLD, O_WINDOW, O_FIRST = range(F_STATE0, F_STATE0 + 5)
     U_BASE,
     U_RECEIVED,
     U_ADJUSTED,
-    U_ETA_AT,
     U_CUT_AT,
     U_QA_END,
     U_ACHIEVED,
     U_TRIGGER,
     U_IGNORE,
     U_QUIET,
-) = range(F_STATE0, F_STATE0 + 13)
+) = range(F_STATE0, F_STATE0 + 12)
 
 # RTT template.
 RTT_LIMIT, RTT_EXCESS, RTT_CUT, RTT_SMALL_CUT, RTT_STEP, RTT_FLOOR, RTT_FIRST_MIN = range(7)
@@ -147,8 +152,9 @@ R_SEQ, R_MIN, R_PROBES, R_MARKED = range(F_STATE0, F_STATE0 + 4)
 IBCC_INCREASE, IBCC_TIMER, IBCC_LIMIT, IBCC_STEP = range(4)
 B_INDEX, B_TICK = range(F_STATE0, F_STATE0 + 2)
 
-# RCCC.
-(RCCC_SPECULATIVE,) = range(1)
+# Receiver credits (RCCC and its kin).
+RCCC_WINDOW, RCCC_PULL, RCCC_RATE, RCCC_SHARED, RCCC_ECHO = range(5)
+V_CREDIT, V_PULLED, V_ASKED, V_GUESSING = range(F_STATE0, F_STATE0 + 4)
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MUL1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -220,13 +226,16 @@ def begin(w: World, f: int) -> None:
     elif cc == CC_NSCC:
         flow[f, U_WINDOW] = w.parameter[NSCC_MAX_WINDOW] * bdp
         flow[f, U_BASE] = flow[f, F_RTT]
-        flow[f, F_WINDOW] = flow[f, U_WINDOW]
+        _nscc_bound(w, f)
     elif cc == CC_RTT:
         flow[f, R_MIN] = w.parameter[RTT_FIRST_MIN]
+    elif cc == CC_PER_MARK:
+        flow[f, M_WINDOW] = w.parameter[PER_MARK_START] * bdp
+        _per_mark_bound(w, f)
     elif cc == CC_RCCC:
-        packets = math.ceil(w.parameter[RCCC_SPECULATIVE] * bdp / flow[f, F_PAYLOAD])
-        flow[f, F_GRANTED] = packets * flow[f, F_PAYLOAD]
-        flow[f, F_ALLOWED] = min(flow[f, F_ALLOWED], flow[f, F_GRANTED])
+        flow[f, V_CREDIT] = rccc_window(w, f)
+        flow[f, V_GUESSING] = 1.0
+        flow[f, F_GRANTED] = 0.0
 
 
 @inlined
@@ -298,7 +307,8 @@ def _dcqcn_cut(w: World, f: int, now: float) -> None:
     flow, par = w.flow, w.parameter
     if par[DCQCN_CLAMP] > 0.0 or flow[f, D_STAGE] + flow[f, D_BYTE_STAGE] > 0.0 or par[DCQCN_ON_CNP] > 0.0:
         flow[f, D_TARGET] = flow[f, F_RATE]
-    flow[f, F_RATE] = max(par[DCQCN_MIN], flow[f, F_RATE] * (1.0 - 0.5 * flow[f, D_ALPHA]))
+    keep = max(1.0 - 0.5 * flow[f, D_ALPHA], par[DCQCN_LEAST_CUT])
+    flow[f, F_RATE] = max(par[DCQCN_MIN], flow[f, F_RATE] * keep)
     flow[f, D_STAGE] = 0.0
     flow[f, D_BYTE_STAGE] = 0.0
     flow[f, D_CUT] = 0.0
@@ -350,10 +360,55 @@ def on_ack(
         _powertcp(w, f, p, hops)
     elif cc == CC_NSCC:
         _nscc(w, f, now, load, marks, rtt)
+    elif cc == CC_PER_MARK:
+        _per_mark(w, f, load, marks)
     elif cc == CC_RTT:
         _rtt_template(w, f, marks, rtt)
     elif cc == CC_IBCC:
         _ibcc(w, f, now, marks)
+
+
+@inlined
+def rccc_window(w: World, f: int) -> float:
+    """Return the most credit that a flow may have [payload bytes]."""
+    flow = w.flow
+    bdp = flow[f, F_LINE] * flow[f, F_RTT] * _payload_part(w, f)
+    return float(max(w.parameter[RCCC_WINDOW] * bdp, flow[f, F_PAYLOAD]))
+
+
+@inlined
+def rccc_heard(w: World, f: int) -> None:
+    """Drop what is left of the first credit: the receiver's count from here on."""
+    flow = w.flow
+    if flow[f, V_GUESSING] > 0.0:
+        flow[f, V_GUESSING] = 0.0
+        if w.parameter[RCCC_ECHO] == 0.0:
+            flow[f, V_CREDIT] = min(flow[f, V_CREDIT], 0.0)
+
+
+@inlined
+def rccc_ask(w: World, f: int, load: float, turns: int) -> float:
+    """Spend the credit for ``load`` bytes; return up to which grant the packet asks for credit."""
+    flow, par = w.flow, w.parameter
+    flow[f, V_CREDIT] -= load
+    left = flow[f, F_SIZE] - flow[f, F_SENT]
+    ask = min(left, rccc_window(w, f)) - flow[f, V_CREDIT]
+    if flow[f, V_GUESSING] > 0.0 and left > 0.0:
+        ask = max(ask, flow[f, F_PAYLOAD])
+    if par[RCCC_SHARED] > 0.0 and turns > 1:
+        ask /= turns
+    return float(flow[f, V_PULLED] + max(ask, 0.0))
+
+
+@inlined
+def rccc_grant(w: World, f: int, load: float) -> None:
+    """Take a grant in at the sender."""
+    flow = w.flow
+    rccc_heard(w, f)
+    flow[f, V_PULLED] += load
+    flow[f, V_CREDIT] += load
+    if w.parameter[RCCC_ECHO] == 0.0:
+        flow[f, V_CREDIT] = min(flow[f, V_CREDIT], rccc_window(w, f))
 
 
 @inlined
@@ -382,6 +437,26 @@ def _dctcp(w: World, f: int, packets: int, marks: int) -> None:
     if new_batch and flow[f, T_REDUCED] == 0.0:
         flow[f, F_RATE] = min(flow[f, F_LINE], flow[f, F_RATE] + par[DCTCP_AI])
     set_window(w, f)
+
+
+@inlined
+def _per_mark_bound(w: World, f: int) -> None:
+    flow = w.flow
+    mtu = flow[f, F_PAYLOAD]
+    flow[f, M_WINDOW] = max(flow[f, M_WINDOW], mtu)
+    flow[f, F_WINDOW] = flow[f, M_WINDOW] - mtu * (1.0 - 1e-9)  # room for all of a packet lets it go
+
+
+@inlined
+def _per_mark(w: World, f: int, load: float, marks: int) -> None:
+    flow, par = w.flow, w.parameter
+    mtu = flow[f, F_PAYLOAD]
+    if marks > 0:
+        flow[f, M_WINDOW] -= par[PER_MARK_CUT] * load
+        w.flow_int[f, G_CUTS] += 1
+    else:
+        flow[f, M_WINDOW] += par[PER_MARK_AI] * mtu * load / flow[f, M_WINDOW]
+    _per_mark_bound(w, f)
 
 
 @inlined
@@ -549,33 +624,38 @@ def _nscc_scale(w: World, f: int) -> float:
 def _nscc_bound(w: World, f: int) -> None:
     """Keep the window in its bounds and hand it to the sender."""
     flow = w.flow
-    most = w.parameter[NSCC_MAX_WINDOW] * flow[f, F_LINE] * flow[f, F_RTT] * _payload_part(w, f)
-    flow[f, U_WINDOW] = min(max(flow[f, U_WINDOW], flow[f, F_PAYLOAD]), most)
-    flow[f, F_WINDOW] = flow[f, U_WINDOW]
+    mtu = flow[f, F_PAYLOAD]
+    most = w.parameter[NSCC_MAX_WINDOW] * flow[f, F_LINE] * flow[f, U_BASE] * _payload_part(w, f)
+    flow[f, U_WINDOW] = max(min(flow[f, U_WINDOW], most), mtu)
+    flow[f, F_WINDOW] = flow[f, U_WINDOW] - mtu * (1.0 - 1e-9)  # room for all of a packet lets it go
 
 
 @inlined
-def _nscc_adapt(w: World, f: int, now: float, delay: float, target: float) -> bool:
-    """Fall to what got through, at the end of a period in which far too little did."""
+def _nscc_adapt(w: World, f: int, now: float, bad: int, delay: float, target: float) -> bool:
+    """Fall to what got through, at the end of a period in which far too little did.
+
+    Returns whether it did, or whether news that is bad (a mark, a loss) is of packets sent before it last
+    did: those do not count.
+    """
     flow, par = w.flow, w.parameter
-    if now < flow[f, U_QA_END]:
-        return False
-    done = False
-    most = par[NSCC_MAX_WINDOW] * flow[f, F_LINE] * flow[f, F_RTT] * _payload_part(w, f)
-    if (
-        flow[f, U_QA_END] > 0.0
-        and (flow[f, U_TRIGGER] > 0.0 or delay > par[NSCC_QA_THRESHOLD] * target)
-        and flow[f, U_ACHIEVED] < most / 2.0 ** par[NSCC_QA_GATE]
-    ):
-        flow[f, U_WINDOW] = max(flow[f, U_ACHIEVED], flow[f, F_PAYLOAD])
-        flow[f, U_IGNORE] = flow[f, F_SENT] - flow[f, F_ACKED]
+    done = bad > 0 and flow[f, U_IGNORE] > 0.0
+    if not done and now > flow[f, U_QA_END]:
+        most = par[NSCC_MAX_WINDOW] * flow[f, F_LINE] * flow[f, U_BASE] * _payload_part(w, f)
+        if (
+            flow[f, U_QA_END] > 0.0
+            and (flow[f, U_TRIGGER] > 0.0 or delay > par[NSCC_QA_THRESHOLD] * target)
+            and flow[f, U_ACHIEVED] < most / 2.0 ** par[NSCC_QA_GATE]
+        ):
+            flow[f, U_WINDOW] = flow[f, U_ACHIEVED]
+            flow[f, U_IGNORE] = flow[f, F_SENT] - flow[f, F_ACKED]
+            flow[f, U_TRIGGER] = 0.0
+            w.flow_int[f, G_CUTS] += 1
+            done = True
+        flow[f, U_ACHIEVED] = 0.0
+        flow[f, U_QA_END] = now + flow[f, U_BASE] + target
+    if done:
         flow[f, U_INC] = 0.0
         flow[f, U_RECEIVED] = 0.0
-        w.flow_int[f, G_CUTS] += 1
-        done = True
-    flow[f, U_ACHIEVED] = 0.0
-    flow[f, U_TRIGGER] = 0.0
-    flow[f, U_QA_END] = now + flow[f, U_BASE] + target
     return done
 
 
@@ -591,11 +671,9 @@ def _nscc(w: World, f: int, now: float, load: float, marks: int, rtt: float) -> 
     sample = 0.25 * flow[f, U_BASE] if marks == 0 and delay > target else delay
     flow[f, U_DELAY] += par[NSCC_EWMA] * (sample - flow[f, U_DELAY])
     flow[f, U_ACHIEVED] += load
-    adapted = _nscc_adapt(w, f, now, delay, target)
-    ignored = flow[f, U_IGNORE] > 0.0
-    if ignored:
-        flow[f, U_IGNORE] -= load
-    if adapted or (ignored and marks > 0):
+    flow[f, U_RECEIVED] += load
+    flow[f, U_IGNORE] -= load
+    if _nscc_adapt(w, f, now, marks, delay, target):
         _nscc_bound(w, f)
         return
     flow[f, U_QUIET] = flow[f, U_QUIET] + load if delay < _NO_DELAY else 0.0
@@ -603,6 +681,7 @@ def _nscc(w: World, f: int, now: float, load: float, marks: int, rtt: float) -> 
         flow[f, U_INC] += par[NSCC_FI] * mtu * a * load
     elif marks == 0:
         if flow[f, U_QUIET] > flow[f, U_WINDOW]:
+            flow[f, U_QUIET] = _NEVER  # goes on until a delay is seen
             flow[f, U_WINDOW] += 0.25 * a * load
         else:
             flow[f, U_INC] += par[NSCC_ALPHA] * mtu * a / par[NSCC_REF_DELAY] * load * (target - delay)
@@ -611,29 +690,33 @@ def _nscc(w: World, f: int, now: float, load: float, marks: int, rtt: float) -> 
         flow[f, U_WINDOW] *= max(1.0 - par[NSCC_GAMMA] * excess, 0.5)
         flow[f, U_CUT_AT] = now
         w.flow_int[f, G_CUTS] += 1
-    flow[f, U_RECEIVED] += load
+    _nscc_bound(w, f)
     if flow[f, U_RECEIVED] > 8.0 * mtu or now - flow[f, U_ADJUSTED] > trip:
         flow[f, U_WINDOW] += flow[f, U_INC] / flow[f, U_WINDOW]
         flow[f, U_INC] = 0.0
         flow[f, U_RECEIVED] = 0.0
-        flow[f, U_ADJUSTED] = now
-        if now - flow[f, U_ETA_AT] >= trip:
+        if now - flow[f, U_ADJUSTED] >= trip:
             flow[f, U_WINDOW] += par[NSCC_ETA] * mtu * a
-            flow[f, U_ETA_AT] = now
+            flow[f, U_ADJUSTED] = now
     _nscc_bound(w, f)
 
 
 @inlined
-def on_loss(w: World, f: int, now: float, load: float) -> None:
-    """Let the protocol know that ``load`` bytes were lost."""
+def on_loss(w: World, f: int, now: float, load: float, rtt: float) -> None:
+    """Let the protocol know that ``load`` bytes were lost, sent ``rtt`` ago; their header met no queue."""
     flow = w.flow
     if w.counter[C_CC] == CC_NSCC:
         trip = flow[f, F_RTT]
-        flow[f, U_WINDOW] -= load
+        flow[f, U_BASE] = min(flow[f, U_BASE], rtt)
+        flow[f, U_IGNORE] -= load
         flow[f, U_TRIGGER] = 1.0
         flow[f, U_DELAY] += w.parameter[NSCC_EWMA] * (trip - flow[f, U_DELAY])
-        _nscc_adapt(w, f, now, 0.0, w.parameter[NSCC_TARGET] * trip)
+        if not _nscc_adapt(w, f, now, 1, 0.0, w.parameter[NSCC_TARGET] * trip):
+            flow[f, U_WINDOW] -= load
         _nscc_bound(w, f)
+    elif w.counter[C_CC] == CC_PER_MARK:
+        flow[f, M_WINDOW] -= load
+        _per_mark_bound(w, f)
     elif w.counter[C_CC] == CC_SWIFT and now - flow[f, W_CUT] >= flow[f, W_RTT]:
         flow[f, W_WINDOW] = max(flow[f, W_WINDOW] * (1.0 - w.parameter[SWIFT_MAX_CUT]), 1.0)
         flow[f, W_CUT] = now

@@ -2,7 +2,8 @@
 
 One heap of events in the order of time, objects for links and flows, every timer of DCQCN an event
 of its own. Protocols: none and DCQCN (ConnectX flavour); lossless switches with dynamic thresholds, or
-lossy ones with go-back-N. A test holds its results equal to the engine's with single-packet trains.
+lossy ones with go-back-N; PFC watchdogs. A test holds its results equal to the engine's with single-packet
+trains.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class Switch:
     offset: float
     lossless: bool
     shared: float = 0.0
+    watchdog: str = ""
+    """What it does with a queue that is paused too long: drop, forward; empty: nothing."""
+    detect: float = 0.0
+    restore: float = 0.0
 
 
 @dataclass
@@ -56,6 +61,9 @@ class Link:
     held: float = 0.0
     room_used: float = 0.0
     drops: int = 0
+    since: float = 0.0
+    storm: str = ""
+    storms: int = 0
     last: int = -1
     flows: set[int] = field(default_factory=set)
 
@@ -243,10 +251,18 @@ class _Run:
             return
         number = sender.path[packet.hop]
         link, way_in = self.links[number], self.links[sender.path[packet.hop - 1]]
-        if not link.queue and not link.paused and link.free <= self.now:
+        if (
+            not link.queue
+            and (not link.paused or link.storm == "forward")
+            and link.storm != "drop"
+            and link.free <= self.now
+        ):
             self.transmit(packet, number)
             return
         switch = self.switches[link.src]
+        if link.storm == "drop":
+            link.drops += 1
+            return
         used = max(way_in.held - switch.reserve, 0.0)
         if way_in.room_used + packet.wire > way_in.room and used + packet.wire > self.threshold(way_in):
             link.drops += 1
@@ -276,24 +292,60 @@ class _Run:
 
     def pause(self, number: int, stop: bool) -> None:  # noqa: FBT001 - an event's argument
         link = self.links[number]
+        if link.paused != stop and link.src in self.switches and self.switches[link.src].watchdog:
+            switch = self.switches[link.src]
+            link.since = self.now
+            if stop:
+                self.at(self.now + switch.detect, self.look, number)
+            elif link.storm:
+                self.at(self.now + switch.restore, self.calm, number)
         link.paused = stop
         if not stop:
             (self.wake_port if link.src in self.switches else self.wake_nic)(number)
 
+    def look(self, number: int) -> None:
+        """Take a queue that has been paused for the detection time and holds packets."""
+        link, switch = self.links[number], self.switches[self.links[number].src]
+        if link.storm or not link.paused or link.since + switch.detect > self.now:
+            return
+        if not link.queue:
+            self.at(self.now + switch.detect, self.look, number)
+            return
+        link.storm = switch.watchdog
+        link.storms += 1
+        if link.storm == "forward":
+            self.wake_port(number)
+        while link.storm == "drop" and link.queue:
+            self.take(number)
+            link.drops += 1
+
+    def calm(self, number: int) -> None:
+        """End a storm once the queue has not been paused for the restoration time."""
+        link = self.links[number]
+        if link.storm and not link.paused and link.since + self.switches[link.src].restore <= self.now:
+            link.storm = ""
+            self.wake_port(number)
+
     def wake_port(self, number: int) -> None:
         link = self.links[number]
-        if link.queue and not link.paused and not link.awake:
+        if link.queue and (not link.paused or link.storm == "forward") and not link.awake:
             link.awake = True
             self.at(max(link.free, self.now), self.serve, number)
 
     def serve(self, number: int) -> None:
         link = self.links[number]
         link.awake = False
-        if link.paused or not link.queue:
+        if (link.paused and link.storm != "forward") or not link.queue:
             return
         if link.free > self.now:
             self.wake_port(number)
             return
+        self.transmit(self.take(number), number)
+        self.wake_port(number)
+
+    def take(self, number: int) -> _Packet:
+        """Take the first packet off a queue, and its bytes off the buffer."""
+        link = self.links[number]
         packet = link.queue.popleft()
         link.waiting -= packet.wire
         sender = self.senders[packet.flow]
@@ -311,8 +363,7 @@ class _Run:
         ):
             way_in.asked = False
             self.frame(sender.path[packet.hop - 1], stop=False)
-        self.transmit(packet, number)
-        self.wake_port(number)
+        return packet
 
     # ---- receivers
 

@@ -35,9 +35,25 @@ def compiled(function: _Function) -> _Function:
 
 
 # Events. A row of the train table is an event: which kind, when.
-FREE, ARRIVE, ACK, READY, SEND, PAUSE, RESUME, CUT, RAISE, START, LOSS, TIMEOUT, CREDIT, PULL, GRANT = range(
-    15
-)
+(
+    FREE,
+    ARRIVE,
+    ACK,
+    READY,
+    SEND,
+    PAUSE,
+    RESUME,
+    CUT,
+    RAISE,
+    START,
+    LOSS,
+    TIMEOUT,
+    CREDIT,
+    PULL,
+    GRANT,
+    STORM,
+    CALM,
+) = range(17)
 
 # Flow states.
 BLOCKED, PACED, QUEUED, DONE, UNBORN = range(5)
@@ -55,7 +71,8 @@ BLOCKED, PACED, QUEUED, DONE, UNBORN = range(5)
     CC_RTT,
     CC_IBCC,
     CC_RCCC,
-) = range(11)
+    CC_PER_MARK,
+) = range(12)
 
 # Loss recovery.
 GO_BACK_N, SELECTIVE = range(2)
@@ -104,13 +121,20 @@ L_COLUMNS = 22
     K_PULL_TAIL,
     K_PULLING,  # a PULL event is under way
     K_QUEUED,  # flows that wait for their turn at a NIC
-) = range(15)
-K_COLUMNS = 15
+    K_SPARE_HEAD,  # as the way into a host: flows that get credit nobody asks for
+    K_SPARE_TAIL,
+    K_STORM,  # the PFC watchdog has taken it: drop or forward; 0: not
+    K_STORMS,  # how often
+) = range(19)
+K_COLUMNS = 19
+
+# What a watchdog does.
+WATCH_OFF, WATCH_DROP, WATCH_FORWARD = range(3)
 
 # Nodes.
-N_POOL, N_SHARED, N_RESERVE, N_OFFSET, N_EGRESS_ALPHA, N_LIMIT, N_PEAK = range(7)
-N_COLUMNS = 7
-S_IS_SWITCH, S_LOSSLESS, S_DYNAMIC, S_UNUSED = range(4)
+N_POOL, N_SHARED, N_RESERVE, N_OFFSET, N_EGRESS_ALPHA, N_LIMIT, N_PEAK, N_DETECT, N_RESTORE = range(9)
+N_COLUMNS = 9
+S_IS_SWITCH, S_LOSSLESS, S_DYNAMIC, S_WATCHDOG = range(4)
 S_COLUMNS = 4
 
 # Flows, float columns.
@@ -159,11 +183,14 @@ F_COLUMNS = 27 + 24
     G_PACKETS,
     G_PULL_NEXT,  # next in the receiver's ring
     G_PULLED,  # whether it is in that ring
-) = range(12)
-G_COLUMNS = 12
+    G_SPARE_NEXT,  # next in the ring of those that get credit nobody asks for
+    G_SPARE,  # whether it is in that one
+) = range(14)
+G_COLUMNS = 14
 
 # Trains.
 P_TIME, P_SPREAD, P_WIRE, P_LOAD, P_SEQ, P_BORN = range(6)
+P_ASK = P_BORN  # of receiver credits, which read no round trip: up to which grant the sender asks
 P_COLUMNS = 6
 Q_TYPE, Q_FLOW, Q_PATH, Q_HOP, Q_PACKETS, Q_MARKS, Q_NEXT, Q_NACK = range(8)
 Q_COLUMNS = 8
@@ -244,3 +271,5 @@ class World(NamedTuple):
     watched: Ints
     sampled_queue: Floats
     """(n_samples, n_watched) bytes."""
+    sampled_pause: Floats
+    """(n_samples, n_links) time that each link has been paused by then [s]; or (0, 0): not wanted."""

@@ -36,7 +36,7 @@ from netplan.routing import SCHEMES, RoutingOptions
 from netplan.routing.walked import has_structure, without_structure
 from netplan.simulate.run import simulate
 from netplan.simulate.scenario import Scenario
-from netplan.spec.traffic import PermutationSpec, RingSpec
+from netplan.spec.traffic import CollectiveSpec, PermutationSpec
 from netplan.traffic import build_demand
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ _MINUTES_PER_HOUR = 60
 def default_traffic() -> tuple[TrafficSpec, ...]:
     """Return what is run when no workload is given: a ring all-reduce and a permutation."""
     return (
-        RingSpec.model_validate(
+        CollectiveSpec.model_validate(
             {"name": "all-reduce", "kind": "all-reduce", "size": "16 GiB", "window": None}
         ),
         PermutationSpec.model_validate({"name": "permutation", "kind": "permutation", "size": "64 MiB"}),

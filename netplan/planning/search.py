@@ -38,6 +38,7 @@ from netplan.congestion.switch import EcnCurve, PfcThresholds, SwitchBuffer, Swi
 from netplan.errors import ModelRangeError, did_you_mean
 from netplan.fabric.columns import TIER_NAMES
 from netplan.routing.routes import FlowTable, RoutingOptions, route_flows
+from netplan.simulate.switches import DEFAULT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,14 +75,15 @@ _REACH = 16.0
 
 #: Knobs by protocol, where none are named.
 _USUAL = {
-    "dcqcn": ("timer_s", "rate_ai", "ecn"),
+    "dcqcn": ("timer_s", "ecn", "rate_ai", "min_dec_fac"),
     "dctcp": ("rate_ai", "ecn"),
     "timely": ("rate_ai", "t_high_s"),
     "hpcc": ("rate_ai", "eta"),
 }
 
-#: Headroom of the engine's ports over rate x one-way delay: both ways, and 4 %.
-_HEADROOM_FACTOR = 2.08
+#: Headroom of the engine's ports over rate x one-way delay: both ways, and room for trains of packets, as the
+#: default of `netplan.simulate.switches` has it.
+_HEADROOM_FACTOR = DEFAULT.headroom_factor
 
 #: Best trials that are run again with the engine's own step.
 _FINALISTS = 3

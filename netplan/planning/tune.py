@@ -593,9 +593,9 @@ def _long_haul_notes(cc: CongestionControl, asked: Asked, rtt: float) -> Iterato
     if rtt >= LONG_HAUL_RTT_S and cc.name.startswith("dcqcn") and "timer_s" not in asked.parameters:
         yield (
             f"Round trips of {rtt * 1e6:.0f} us: default DCQCN is known to swing there. HPE and Juniper ran "
-            "50 to 500 km with rpg_time_reset 5 ms, clamp_tgt_rate 1 and rpg_min_dec_fac 95 %; the last is "
-            "not modelled and the others alone are slow, so defaults are kept: --search TRAFFIC looks for "
-            "better."
+            "50 to 500 km with rpg_time_reset 5 ms, clamp_tgt_rate 1, rpg_min_dec_fac 95 % and one "
+            "bandwidth-delay product outstanding (--cc dcqcn-long-haul); --search TRAFFIC looks for what "
+            "suits a demand."
         )
 
 

@@ -13,9 +13,13 @@ from netplan.simulate.reference.comparison import RunComparison
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from netplan.simulate.reference.claims import Claim
     from netplan.simulate.reference.comparison import Summary
 
-__all__ = ["comparison_from_dict", "comparison_table", "comparison_to_dict"]
+__all__ = ["claims_table", "comparison_from_dict", "comparison_table", "comparison_to_dict", "left_out_table"]
+
+#: Figures closer than this over seeds are shown as one.
+_SAME = 5e-4
 
 _PER_FLOW = ("flow_errors", "rank_errors", "goodput_errors")
 
@@ -80,6 +84,48 @@ def comparison_table(rows: Sequence[Summary], title: str = "") -> Table:
         rows=tuple(zip(*(values for _, values in full), strict=True)) if rows else (),
         title=title,
     )
+
+
+def left_out_table(left_out: Sequence[tuple[str, str]], title: str = "Left out") -> Table:
+    """Return which records were left out, by reason.
+
+    Parameters
+    ----------
+    left_out
+        (name, reason) of each.
+    title
+        Line above it.
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in left_out:
+        names.setdefault(reason, []).append(name)
+    rows = tuple((reason, len(found), ", ".join(found)) for reason, found in names.items())
+    return Table(columns=("reason", "records", "names"), rows=rows, title=title)
+
+
+def claims_table(claims: Sequence[Claim], title: str = "") -> Table:
+    """Return what no fixed rule gives, run by run.
+
+    Parameters
+    ----------
+    claims
+        What `netplan.simulate.reference.claims.claims` made.
+    title
+        Line above it.
+    """
+    rows = tuple(
+        (
+            one.kind,
+            one.simulator,
+            one.run,
+            f"{one.measured:.3f}",
+            f"{one.mean:.3f}",
+            f"{one.low:.3f} to {one.high:.3f}" if one.high - one.low >= _SAME else "",
+        )
+        for one in sorted(claims, key=lambda one: (one.kind, one.simulator, one.run))
+    )
+    columns = ("claim", "simulator", "run", "simulator's", "netplan, mean", "over seeds")
+    return Table(columns=columns, rows=rows, title=title)
 
 
 def _shown(value: object, *, percent: bool) -> object:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netplan.report.tables import Table
+from netplan.simulate.compare import NotRun
 from netplan.units import format_time
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ def result_tables(result: Result, by: str | None = None) -> list[Table]:
         ("qps per flow", data["qps"]),
         ("flows limited by their window", data["window_limited_flows"]),
     ]
+    if demand.protocol not in (None, "none"):
+        figures.insert(0, ("algorithm, protocol", f"{demand.algorithm}, {demand.protocol}"))
+    elif demand.algorithm not in (None, "ring", "concurrent", "direct"):
+        figures.insert(0, ("algorithm", demand.algorithm))
     if result.congestion is not None:
         figures += _congestion(result.congestion)
     remarks = (_in_words(result), *result.remarks())
@@ -69,6 +74,7 @@ def _congestion(found: Congestion) -> list[tuple[str, Any]]:
         ("peak queue at", None if queues is None else queues.worst_link),
         ("mean queue bytes", 0.0 if queues is None else queues.mean_bytes),
         ("pauses (PFC)", found.pfc.pause_events),
+        *([("PFC watchdog events", found.pfc.watchdog_events)] if found.pfc.watchdog_events else []),
         ("time links were paused, together [s]", found.pfc.pause_time_s),
         ("marked packets", found.marked_packets),
         ("loss fraction", found.loss_fraction),
@@ -121,14 +127,24 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         f"{demand.name} ({demand.kind}, {demand.n_ranks:,} ranks) on {base.scenario.fabric.name}, "
         f"baseline {base.scenario.routing}"
     )
-    entries: list[tuple[str, str, dict[str, Any], Result, Any]] = [
+    every = comparison.in_order()
+    entries: list[tuple[str, str, dict[str, Any], Result | None, Any]] = [
         (f"{base.scenario.routing} (baseline)", base.scenario.cc, {}, base, None)
     ]
-    entries += [(row.routing, row.cc, row.params, row.result, row.versus_baseline) for row in comparison.rows]
-    rows = []
-    has_params = any("." in name for row in comparison.rows for name in row.params)
+    entries += [
+        (row.routing, row.cc, row.params, None, None)
+        if isinstance(row, NotRun)
+        else (row.routing, row.cc, row.params, row.result, row.versus_baseline)
+        for row in every
+    ]
+    rows: list[dict[str, Any]] = []
+    has_params = any("." in name for row in every for name in row.params)
     has_queues = any(row.result.congestion is not None for row in comparison.rows)
     for routing, cc, params, result, versus in entries:
+        if result is None:  # the remarks say why
+            own = {"routing": f"{routing} (not run)", "cc": cc, "qps": params.get("qps")}
+            rows.append(dict.fromkeys(rows[0]) | own | ({"params": _params(params)} if has_params else {}))
+            continue
         e, busbw = result.efficiency, result.busbw
         rows.append(
             {

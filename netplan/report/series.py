@@ -1,4 +1,4 @@
-"""Rates and queues over time, and comparisons, as files and pictures."""
+"""Rates, queues and pauses over time, and comparisons, as files and pictures."""
 
 from __future__ import annotations
 
@@ -57,6 +57,10 @@ def render_series(result: Result, suffix: str) -> str:
                 (one.phase, time, "queue_bytes", name, value)
                 for name, value in zip(one.links, one.queue[i].tolist(), strict=True)
             ]
+            rows += [
+                (one.phase, time, "paused_fraction", name, value)
+                for name, value in zip(one.paused_links, one.paused[i].tolist(), strict=True)
+            ]
     return render_tables([Table(("phase", "time_s", "what", "of", "value"), tuple(rows))], "csv")
 
 
@@ -72,6 +76,9 @@ def _plain(result: Result, one: PhaseSeries) -> dict[str, object]:
             )
         ],
         "queues": [{"link": link, "bytes": one.queue[:, k].tolist()} for k, link in enumerate(one.links)],
+        "pauses": [
+            {"link": link, "fraction": one.paused[:, k].tolist()} for k, link in enumerate(one.paused_links)
+        ],
     }
 
 
@@ -100,10 +107,12 @@ class _Curves:
     """(n_samples, n_curves)"""
     names: list[str]
     write: Callable[[float], str]
+    high: float | None = None
+    """Upper end of the vertical axis; None: from the values."""
 
 
 def draw_series(result: Result, suffix_or_format: str) -> bytes:
-    """Draw rates and queues of every phase over time.
+    """Draw rates, queues and pauses of every phase over time.
 
     Parameters
     ----------
@@ -134,7 +143,10 @@ def draw_series(result: Result, suffix_or_format: str) -> bytes:
         queues = _Curves(
             f"{prefix}bytes that wait at the fullest ports", one.time, one.queue, list(one.links), _size
         )
-        panels += [rates, queues]
+        stopped = "part of the time that links are paused" if one.paused_links else "no link is ever paused"
+        time, paused = _smoothed(one.time, one.paused)
+        pauses = _Curves(f"{prefix}{stopped}", time, paused, list(one.paused_links), _percent, 1.0)
+        panels += [rates, queues, pauses]
     scenario = result.scenario
     title = (
         f"{scenario.demand.name} on {scenario.fabric.name}: {scenario.routing}, {scenario.cc}, "
@@ -157,12 +169,16 @@ def _smoothed(
     """Return means over about `_POINTS` equal parts: single packets would be spikes."""
     each = max(len(time) // _POINTS, 1)
     whole = len(time) // each * each
-    means = rate[:whole].reshape(-1, each, rate.shape[1]).mean(axis=1)
+    means = rate[:whole].reshape(whole // each, each, rate.shape[1]).mean(axis=1)
     return time[each - 1 : whole : each], means
 
 
 def _size(value: float) -> str:
     return format_size(float(f"{value:.3g}"))
+
+
+def _percent(value: float) -> str:
+    return f"{value * 100:.3g} %"
 
 
 def _frame(number: int, top: float) -> Area:
@@ -190,6 +206,8 @@ def _ceiling(value: float) -> float:
 
 def _top_value(panel: _Curves) -> float:
     """Return where the vertical axis ends: rates in round bits/s."""
+    if panel.high is not None:
+        return panel.high
     most = float(panel.values.max(initial=0.0))
     return _ceiling(most * 8) / 8 if panel.write is format_rate else _ceiling(most)
 
@@ -215,10 +233,19 @@ def _curves(number: int, panel: _Curves, top: float) -> list[Line]:
                 colour=colour,
                 dashed=False,
                 label="",
-                title=panel.names[k],
+                title=_about(panel, k),
             )
         )
     return lines[::-1]
+
+
+def _about(panel: _Curves, k: int) -> str:
+    """Return the name of a curve with its mean and its highest value."""
+    values = panel.values[:, k]
+    if not len(values):
+        return panel.names[k]
+    mean, most = (panel.write(float(f"{value:.4g}")) for value in (values.mean(), values.max()))
+    return f"{panel.names[k]}: mean {mean}, at most {most}"
 
 
 def _labels(panel: _Curves, top: float) -> list[Text]:

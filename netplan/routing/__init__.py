@@ -8,6 +8,7 @@ two equal.
 """
 
 from netplan.routing.registry import SCHEMES, RoutingScheme
+from netplan.routing.remember import remembered_routes
 from netplan.routing.routes import FlowTable, Routes, RoutingOptions, route_flows
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "Routes",
     "RoutingOptions",
     "RoutingScheme",
+    "remembered_routes",
     "route_flows",
 ]

@@ -197,8 +197,10 @@ def route_flows(
         No such scheme, or two endpoints that no path joins.
     """
     from netplan.routing.registry import SCHEMES
+    from netplan.routing.remember import recall
 
-    return SCHEMES.find(scheme).route(fabric, flows, options or RoutingOptions())
+    options = options or RoutingOptions()
+    return recall(fabric, flows, scheme, options, SCHEMES.find(scheme).route)
 
 
 def refuse_unreachable(fabric: Fabric, src: int, dst: int) -> None:

@@ -69,6 +69,20 @@ class Row:
     versus_baseline: Versus
 
 
+@dataclass(frozen=True)
+class NotRun:
+    """A setting that cannot be run."""
+
+    routing: str
+    cc: str
+    params: dict[str, Any]
+    """As in `Row`."""
+    reason: str
+    """What refused it."""
+    place: int
+    """Rows of the grid before it, those that were not run included."""
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Results of several settings and of the baseline they are held against."""
@@ -77,6 +91,15 @@ class Comparison:
     rows: tuple[Row, ...]
     unread: tuple[str, ...] = ()
     """Settings that no congestion control of the rows reads."""
+    not_run: tuple[NotRun, ...] = ()
+    """Settings of the grid that cannot be run, in its order."""
+
+    def in_order(self) -> list[Row | NotRun]:
+        """Return all rows of the grid in its order, with those that were not run."""
+        every: list[Row | NotRun] = list(self.rows)
+        for one in self.not_run:
+            every.insert(one.place, one)
+        return every
 
     def remarks(self) -> list[str]:
         """Say in words which settings changed nothing, and why."""
@@ -94,6 +117,10 @@ class Comparison:
         ):
             remarks.append(_MIN_HOP if is_direct(scenario.fabric) else _UP_DOWN)
         remarks += self._on_protocols()
+        remarks += [
+            f"{one.routing} with {one.cc} was not run: {reason}."
+            for reason, one in {one.reason: one for one in reversed(self.not_run)}.items()
+        ][::-1]
         windowed = max(result.windowed for result in results)
         return [*remarks, _window_remark(windowed)] if windowed else remarks
 
@@ -146,18 +173,22 @@ class Comparison:
         return {
             "schema": SCHEMA,
             "baseline": _entry(self.baseline),
-            "rows": [
-                {
-                    "routing": row.routing,
-                    "cc": row.cc,
-                    "params": row.params,
-                    **_entry(row.result),
-                    "versus_baseline": vars(row.versus_baseline),
-                }
-                for row in self.rows
-            ],
+            "rows": [_row_to_dict(row) for row in self.in_order()],
             "remarks": self.remarks(),
         }
+
+
+def _row_to_dict(row: Row | NotRun) -> dict[str, Any]:
+    """Return a row as plain data: its result null and the reason beside it where it was not run."""
+    setting = {"routing": row.routing, "cc": row.cc, "params": row.params}
+    if isinstance(row, NotRun):
+        return {**setting, "result": None, "manifest": None, "versus_baseline": None, "reason": row.reason}
+    return {
+        **setting,
+        **_entry(row.result),
+        "versus_baseline": vars(row.versus_baseline),
+        "reason": None,
+    }
 
 
 def _equal_parameters(routing: str, rows: Sequence[Row]) -> list[str]:
@@ -206,6 +237,7 @@ def compare_results(
     settings: Sequence[tuple[str, str, dict[str, Any], Result]],
     *,
     unread: Sequence[str] = (),
+    not_run: Sequence[NotRun] = (),
 ) -> Comparison:
     """Hold results against a baseline.
 
@@ -217,6 +249,8 @@ def compare_results(
         (routing, congestion control, other settings, result) of each row.
     unread
         Settings that no congestion control of the rows reads.
+    not_run
+        Settings that cannot be run.
     """
     rows = []
     for routing, cc, params, result in settings:
@@ -227,7 +261,7 @@ def compare_results(
             completion=result.completion_s / baseline.completion_s,
         )
         rows.append(Row(routing, cc, params, result, versus))
-    return Comparison(baseline, tuple(rows), tuple(unread))
+    return Comparison(baseline, tuple(rows), tuple(unread), tuple(not_run))
 
 
 def _entry(result: Result) -> dict[str, Any]:

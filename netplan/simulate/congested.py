@@ -99,6 +99,8 @@ class Trace:
     paused: float = 0.0
     """Time that links were paused, all together [s]."""
     lost: float = 0.0
+    storms: float = 0.0
+    """Times that the PFC watchdog took a queue."""
     marks: float = 0.0
     resent: float = 0.0
     events: int = 0
@@ -117,6 +119,9 @@ class Trace:
     series: Series | None = None
     watched: tuple[int, ...] = ()
     """Links of the series' queues."""
+    stopped: tuple[int, ...] = ()
+    """Columns of the series' pauses that are shown, and below the fabric's links of them."""
+    stopped_links: tuple[int, ...] = ()
     sampled: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """Senders of the series."""
 
@@ -127,6 +132,7 @@ class Trace:
         self.pauses += times * float(traced.pauses.sum())
         self.paused += times * float(traced.paused.sum())
         self.lost += times * float(traced.lost.sum())
+        self.storms += times * traced.storms
         self.marks += times * traced.marks
         self.resent += times * traced.resent
         self.events += traced.events
@@ -158,9 +164,10 @@ def run_congested(scene: Scene) -> Trace:
     every = np.arange(len(senders))
     events = _rough_events(scene)
     total = float(events.sum())
-    if scene.control.exact or scene.record:
+    is_whole = scene.control.exact or scene.record or scene.control.is_packets
+    if is_whole and not scene.control.is_packets:
         refuse_absurd(total, "a series" if scene.record else "--exact")
-    if scene.control.exact or scene.record or total <= MOST_EVENTS:
+    if is_whole or total <= MOST_EVENTS:
         _run_group(scene, every, 1, 1.0, trace, record=scene.record)
         return trace
     groups = _components(scene)
@@ -244,6 +251,8 @@ def _run_group(
         if watch is not None:
             trace.series, trace.sampled = traced.series, rows
             trace.watched = tuple(int(links[k]) for k in watch)
+            trace.stopped = _most_paused(traced)
+            trace.stopped_links = tuple(int(links[k]) for k in trace.stopped)
     trace.add(traced, links, times)
     trace.finish[rows], trace.rate[rows] = traced.finish, traced.rate
     return traced.finish, traced.rate
@@ -260,6 +269,12 @@ def _busiest(network: Network, flows: Flows, rate: NDArray[np.float64]) -> tuple
     at_switch = np.flatnonzero(network.is_switch[network.src] & (users > 0))
     order = np.lexsort((at_switch, -users[at_switch], -np.round(load[at_switch], 6)))
     return tuple(at_switch[order][:WATCHED].tolist())
+
+
+def _most_paused(traced: Traced) -> tuple[int, ...]:
+    """Return the links that were paused, longest first, as many as a series has."""
+    order = np.argsort(-traced.paused, kind="stable")[:WATCHED]
+    return tuple(order[traced.paused[order] > 0].tolist())
 
 
 # ---- Components --------------------------------------------------------------------------------------------
@@ -331,9 +346,9 @@ def _rough_events(scene: Scene) -> NDArray[np.float64]:
     """Return about how many events each sender takes, from its max-min rate."""
     control, senders = scene.control, scene.senders
     packet = scene.payload + scene.transport.header_bytes
-    step = engine_step(control, float(_rough_round_trips(scene).min()))
+    step = engine_step(control, _rough_round_trips(scene))
     hops = np.diff(scene.routes.path_ptr)[senders.path]
-    load = np.maximum(np.floor(senders.rate * step / packet), 1.0) * scene.payload
+    load = np.maximum(np.floor(senders.rate * step / packet + 0.5), 1.0) * scene.payload
     return np.asarray(np.ceil(senders.size / load) * (2.0 * hops + 2.0), np.float64)
 
 

@@ -25,7 +25,8 @@ the simulators that the engine is compared with (NICs that join acknowledgements
 Telemetry in packets (42 bytes with HPCC) is not counted as header.
 
 Losses: where all switches pause, a packet lost all the same brings go-back-N; where some do not, senders
-repeat what was lost alone (selective repeat, as later NICs do). Timeouts are not modelled.
+repeat what was lost alone (selective repeat, as later NICs do). Timeouts are modelled where a PFC watchdog
+may drop a flow's last packets.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from netplan.congestion.dynamics import (
     Options,
     Outcome,
     run_flows,
+    sends_single_packets,
 )
 from netplan.congestion.switch import SwitchProfile
 from netplan.errors import ModelRangeError
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from netplan.congestion.cc.registry import CongestionControl
+    from netplan.congestion.dynamics import Engine
 
 __all__ = [
     "LARGEST_EXACT",
@@ -78,6 +81,10 @@ LARGEST_EXACT = 3e10
 #: A run ends after this many times what max-min takes.
 PATIENCE = 50.0
 
+#: Where a PFC watchdog may drop a flow's last packets, which no later one tells of, a sender without news
+#: for this long sends again [s]: 4.096 us * 2^14, the InfiniBand timeout value 14 that RoCE NICs begin with.
+TIMEOUT_S = 4.096e-6 * 2**14
+
 #: Samples of a series.
 SAMPLES = 400
 
@@ -99,6 +106,13 @@ class Control:
     step: float | None = None
     """Longest train [s]; None: the engine's own."""
     exact: bool = False
+    engine: Engine = run_flows
+    """What runs flows: the train engine, or a packet simulator that takes and gives the same."""
+
+    @property
+    def is_packets(self) -> bool:
+        """Whether a packet simulator runs."""
+        return self.engine is not run_flows
 
     @staticmethod
     def of(name: str, parameters: Mapping[str, float], **rest: Any) -> Control:  # noqa: ANN401
@@ -124,6 +138,9 @@ class Series:
     """(n_samples, n_senders) payload bytes received by then."""
     queue: NDArray[np.float64]
     """(n_samples, n_watched) bytes that waited."""
+    paused: NDArray[np.float64]
+    """(n_samples, n_links) part of the time since the sample before that each link was paused, 0 to 1;
+    no links where no series was asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +163,8 @@ class Traced:
     """(n_links,) time paused [s]."""
     lost: NDArray[np.float64]
     """(n_links,) payload bytes dropped before the link."""
+    storms: float
+    """Times that the PFC watchdog took a queue."""
     marks: float
     """Marked packets received."""
     resent: float
@@ -202,19 +221,22 @@ def estimate_events(
     packet = flows.payload + flows.header
     first = flows.flow_ptr[:-1]
     hops = np.diff(flows.path_ptr)[first]
-    step = engine_step(control, float(round_trips(network, flows).min()))
-    load = np.maximum(np.floor(rate * step / packet), 1.0) * flows.payload
+    step = engine_step(control, round_trips(network, flows))
+    load = np.maximum(np.floor(rate * step / packet + 0.5), 1.0) * flows.payload
     return np.asarray(np.ceil(flows.size / load) * (2.0 * hops + 2.0), np.float64)
 
 
-def engine_step(control: Control, shortest_rtt: float) -> float:
-    """Return the step that the engine will take [s], about: its bounds by round trip and timer."""
+def engine_step(control: Control, rtt: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the step of each sender [s] by its round trip [s] and the protocol's timer.
+
+    Thresholds and headroom of switches may shorten it further.
+    """
     if control.step is not None:
-        return control.step
-    if "int" in control.cc.signals:
-        return 0.0
+        return np.full(len(rtt), control.step)
+    if sends_single_packets(control.cc):
+        return np.zeros(len(rtt))
     timer = control.cc.shortest_timer(control.cc.values(control.parameters))
-    return min(shortest_rtt / STEPS_PER_RTT, timer / STEPS_PER_TIMER)
+    return np.minimum(rtt / STEPS_PER_RTT, timer / STEPS_PER_TIMER)
 
 
 def run_whole(
@@ -254,7 +276,7 @@ def run_whole(
         flows = replace(flows, size=np.maximum(flows.size * scale, 1.0), start=flows.start * scale)
     rtt = round_trips(network, flows)
     expected = float((flows.start + flows.size / rate).max() + rtt.max())
-    out = run_flows(
+    out = control.engine(
         network,
         flows,
         cc,
@@ -265,10 +287,12 @@ def run_whole(
             end=PATIENCE * expected,
             sample=1.2 * expected / SAMPLES,
             watch=watch or (),
+            watch_pauses=watch is not None,
             acks_wait=cc.acks_wait,
             window=windows(control, network, flows, limit),
             window_follows_rate=cc.acts_on == "window",
             go_back_n=_all_pause(network),
+            timeout=TIMEOUT_S if _is_watched(network) else 0.0,
         ),
     )
     ended = np.isfinite(out.received)
@@ -286,6 +310,13 @@ def _all_pause(network: Network) -> bool:
     one = network.profile
     profiles = [one] if isinstance(one, SwitchProfile) else one
     return all(profile is None or profile.buffer.lossless for profile in profiles)
+
+
+def _is_watched(network: Network) -> bool:
+    """Whether a watchdog may drop what nobody else would."""
+    one = network.profile
+    profiles = [one] if isinstance(one, SwitchProfile) else one
+    return any(profile is not None and profile.watchdog is not None for profile in profiles)
 
 
 def _early_rates(out: Outcome, flows: Flows, rtt: NDArray[np.float64], series: Series) -> NDArray[np.float64]:
@@ -317,7 +348,9 @@ def throughput(traced: Traced, rows: NDArray[np.int64]) -> float:
 
 
 def _series(out: Outcome) -> Series:
-    return Series(out.sample_time, out.sample_received, out.sample_queue)
+    since = np.diff(out.sample_time, prepend=0.0)
+    paused = np.diff(out.sample_paused, axis=0, prepend=0.0) / since[: len(out.sample_paused), None]
+    return Series(out.sample_time, out.sample_received, out.sample_queue, np.clip(paused, 0.0, 1.0))
 
 
 def _traced(
@@ -336,6 +369,7 @@ def _traced(
         pauses=out.pauses.astype(np.float64),
         paused=out.paused,
         lost=np.asarray(out.drops * flows.payload, np.float64),
+        storms=float(out.storms.sum()),
         marks=float(out.marks.sum()),
         resent=float(out.resent.sum()),
         end=out.end,
@@ -387,6 +421,7 @@ def run_scaled(
         part,
         finish=finish,
         pauses=part.pauses / scale,
+        storms=part.storms / scale,
         paused=part.paused / scale,
         lost=part.lost / scale,
         marks=part.marks / scale,

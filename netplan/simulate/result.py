@@ -56,6 +56,17 @@ class PhaseResult:
     """Latency in the completion time."""
     ideal_s: float
     """Completion time without contention."""
+    ideal_network_s: float
+    """Until the last byte left the busiest NIC, without contention, latency aside."""
+    cables_s: float
+    """Propagation on the cables that data crosses in turn."""
+    inside_s: float
+    """Latency of hops inside hosts that goes with the scale-up domain's time."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is told of a phase; the parts that `netplan.simulate.sizes` scales are not."""
+        parts = ("ideal_network_s", "cables_s", "inside_s")
+        return {name: value for name, value in vars(self).items() if name not in parts}
 
 
 @dataclass(frozen=True)
@@ -79,11 +90,13 @@ class Pfc:
     pause_time_s: float
     """Time that links were paused: a link paused for 1 ms counts 1 ms."""
     pause_events: float
+    watchdog_events: float = 0.0
+    """Times that a PFC watchdog took a queue that was paused too long."""
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseSeries:
-    """Rates and queues of a phase over time."""
+    """Rates, queues and pauses of a phase over time."""
 
     phase: str
     flow: NDArray[np.int64]
@@ -98,6 +111,10 @@ class PhaseSeries:
     """(n_samples, n_senders) received since the sample before [bytes/s of payload]."""
     queue: NDArray[np.float64]
     """(n_samples, n_links) bytes that waited."""
+    paused_links: tuple[str, ...]
+    """Links that were paused, those paused longest; none: no pause at all."""
+    paused: NDArray[np.float64]
+    """(n_samples, n_paused_links) part of the time since the sample before, 0 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +153,15 @@ class Congestion:
             "groups_run": self.kinds,
             "events": self.events,
             "step_s": self.step_s,
+            "note": None if self.method == "whole" else SHORTENED,
         }
 
+
+#: How far off runs are that are not whole: ``benchmarks/congestion.py errors``, whose table is in the guide.
+SHORTENED = (
+    "measured against whole runs: incasts within 2 %, rings within 3 % (TIMELY 11 %), all-to-all up to 4 %"
+    " (HPCC 11 %) too fast, random permutations on single paths 6 to 20 % too fast"
+)
 
 _METHODS = {
     "scaled": "Run with {scale:.1%} of the bytes, the rest at the rates reached; --exact runs all.",
@@ -273,6 +297,7 @@ class Result:
                     scale=found.scale, kinds=found.kinds, groups=found.groups, part=part
                 )
             )
+            remarks.append(f"Such runs, {SHORTENED}.")
         return remarks
 
     def bottlenecks(self, most: int = 5) -> list[Bottleneck]:
@@ -311,7 +336,7 @@ class Result:
             There is no such summary.
         """
         if what == "phase":
-            return [vars(phase) for phase in self.phases]
+            return [phase.to_dict() for phase in self.phases]
         if what == "tier":
             return self._by_tier()
         fabric, demand = self.scenario.fabric, self.scenario.demand
@@ -376,7 +401,9 @@ class Result:
                 "flows": len(self.rate),
                 "qps": self.scenario.demand.qps,
                 "ranks": self.scenario.demand.n_ranks,
-                "phases": [dict(vars(phase)) for phase in self.phases],
+                "algorithm": self.scenario.demand.algorithm,
+                "protocol": self.scenario.demand.protocol,
+                "phases": [phase.to_dict() for phase in self.phases],
                 "bottlenecks": [dict(vars(bottleneck)) for bottleneck in self.bottlenecks()],
                 "links_by_tier": self.by("tier"),
                 "contended": self.is_contended,

@@ -6,7 +6,10 @@ most loaded link, and with it the time, is the same as if flows ended one by one
 phase rates are solved anew whenever a flow starts or ends.
 
 On top of the network's time comes latency: propagation on each cable, each switch, and the two
-hosts once a message. In a ring a piece of data travels every edge in turn, ``passes`` times.
+hosts once a message. In a ring a piece of data travels every edge in turn, ``passes`` times; in a
+tree ``hops`` edges. Where NCCL's times are asked for (`netplan.traffic.nccl`), the phase takes the
+longest of the network's time, the scale-up domain's, NCCL's own for the bytes, and the NICs' at the
+rate that NCCL gets out of them; on top come NCCL's latency and the propagation on the cables.
 A flow's window limits its rate to window / RTT, where that is less than its NIC's line rate.
 
 Under a protocol (``cc`` other than ``max-min``) the flows run through the time-domain engine
@@ -186,8 +189,8 @@ def _run_phase(
     fabric, qps = scenario.fabric, scenario.demand.qps
     fraction = scenario.transport.payload_fraction(scenario.mtu)
     capacity, line_rate = fabric.links.capacity * fraction, fabric.endpoint_rate * fraction
-    routes = route_flows(fabric, flows.table, scenario.routing, scenario.options)
-    delay = _flow_latency(scenario, flows, routes)
+    routes = _phase_routes(scenario, phase, flows)
+    delay = _flow_latency(scenario, phase, flows, routes)
     limited, limits = _with_windows(scenario, flows, routes, delay, line_rate)
 
     def report(done: int) -> None:
@@ -210,7 +213,8 @@ def _run_phase(
         trace = run_congested(scene)
         run = _under_protocol(scene, flows, run, delay, trace)
         load = _carried(scene, trace) / capacity
-    result = _phase_result(phase, flows, run, ideal, delay)
+    cables = _flow_latency(scenario, phase, flows, routes, cables_only=True)
+    result = _phase_result(phase, flows, run, ideal, delay, cables, fraction)
     return _PhaseRun(
         result=result,
         run=run,
@@ -224,6 +228,33 @@ def _run_phase(
         trace=trace,
         owner=owner,
         sent=float(flows.size.sum()),
+    )
+
+
+def _phase_routes(scenario: Scenario, phase: Phase, flows: _Flows) -> Routes:
+    """Route a phase's flows; those of aggregation trees cross the links that they name.
+
+    Raises
+    ------
+    ModelRangeError
+        Aggregation trees under a protocol.
+    """
+    trees = phase.trees
+    if trees is None or scenario.routing == "ideal":
+        return route_flows(scenario.fabric, flows.table, scenario.routing, scenario.options)
+    if scenario.cc != MAX_MIN:
+        raise ModelRangeError(
+            f"cc {scenario.cc} does not run aggregation trees: their flow control is the switches' own",
+            hint=f"--cc {MAX_MIN}",
+        )
+    return Routes(
+        scheme="aggregation trees",
+        n_links=len(scenario.fabric.links),
+        flow_ptr=np.arange(len(flows.table) + 1),
+        weight=np.full(len(flows.table), float(scenario.demand.qps)),
+        path_ptr=trees.ptr.copy(),
+        resource=trees.link.copy(),
+        share=np.ones(len(trees.link)),
     )
 
 
@@ -241,6 +272,7 @@ def check_control(scenario: Scenario) -> Control:
         seed=scenario.options.seed,
         step=scenario.step,
         exact=scenario.exact,
+        engine=scenario.engine,
     )
     transport, routing = scenario.transport.name, scenario.routing
     if routing == "ideal":
@@ -279,7 +311,11 @@ def _congestion(scenario: Scenario, parts: list[_PhaseRun], switches: Switches) 
     sent = sum(part.sent for part, _ in ran) + resent
     deep = switches.deep
     return Congestion(
-        pfc=Pfc(sum(trace.paused for trace in traces), sum(trace.pauses for trace in traces)),
+        pfc=Pfc(
+            sum(trace.paused for trace in traces),
+            sum(trace.pauses for trace in traces),
+            sum(trace.storms for trace in traces),
+        ),
         queues=queues,
         loss_fraction=min(sum(trace.lost for trace in traces) / sent, 1.0) if sent else 0.0,
         marked_packets=sum(trace.marks for trace in traces),
@@ -302,7 +338,7 @@ def _has_series(part: _PhaseRun) -> bool:
 
 
 def _series(scenario: Scenario, number: int, part: _PhaseRun) -> PhaseSeries:
-    """Return rates and queues of a phase over time."""
+    """Return rates, queues and pauses of a phase over time."""
     trace, owner = part.trace, part.owner
     assert trace is not None
     assert trace.series is not None
@@ -321,6 +357,8 @@ def _series(scenario: Scenario, number: int, part: _PhaseRun) -> PhaseSeries:
         time=found.time,
         rate=received / (found.time - before)[:, None],
         queue=found.queue,
+        paused_links=tuple(scenario.fabric.link_name(link) for link in trace.stopped_links),
+        paused=found.paused[:, list(trace.stopped)],
     )
 
 
@@ -469,15 +507,21 @@ def _run_flows(
     return _Run(rate, network, path_rate, stopped_by[slowest], stopped_by, events)
 
 
-def _flow_latency(scenario: Scenario, flows: _Flows, routes: Routes) -> NDArray[np.float64]:
+def _flow_latency(
+    scenario: Scenario, phase: Phase, flows: _Flows, routes: Routes, *, cables_only: bool = False
+) -> NDArray[np.float64]:
     """Return each flow's one-way latency: cables, switches, hosts [s]; the largest over its paths."""
     if routes.n_paths == 0:
         return np.zeros(0)
-    switch, endpoint = latencies(scenario.fabric, scenario.transport)
+    switch, endpoint = (0.0, 0.0) if cables_only else latencies(scenario.fabric, scenario.transport)
+    links = scenario.fabric.links
+    if phase.trees is not None:  # data crosses one branch up and one down
+        ptr = phase.trees.way_ptr
+        return np.add.reduceat(links.delay[phase.trees.way] + switch, ptr[:-1]) - switch + endpoint
     if routes.scheme == "ideal":  # without contention, but as far away as in the real network
         routes = route_flows(scenario.fabric, flows.table, "rail-pinned")
     hops = routes.path_sum(np.ones(routes.n_links)) - 1
-    path = routes.path_sum(scenario.fabric.links.delay) + hops * switch + endpoint
+    path = routes.path_sum(links.delay) + hops * switch + endpoint
     return np.maximum.reduceat(path, routes.flow_ptr[:-1])
 
 
@@ -517,32 +561,91 @@ def _with_windows(
 
 
 def _ring_latency(phase: Phase, flows: _Flows, delay: NDArray[np.float64]) -> float:
-    """Return the latency of a lockstep phase: the edges of the slowest ring in turn [s]."""
-    around = np.bincount(flows.ring, delay).max() if len(delay) else 0.0
-    return float(phase.passes * (around + phase.scale_up_hops * SCALE_UP_LATENCY_S))
+    """Return the latency of a lockstep phase's edges: of the slowest ring, or branch, in turn [s]."""
+    around = 0.0
+    if len(delay) and phase.hops:
+        order = np.lexsort((-delay, flows.ring))
+        ring = flows.ring[order]
+        nth = np.arange(len(ring)) - np.searchsorted(ring, ring)
+        around = float(np.bincount(ring, np.where(nth < phase.hops, delay[order], 0.0)).max())
+    elif len(delay):
+        around = float(np.bincount(flows.ring, delay).max())
+    return phase.passes * around
+
+
+def _scale_up_latency(phase: Phase) -> float:
+    """Return the latency of a phase's hops inside hosts [s]."""
+    return phase.passes * phase.scale_up_hops * SCALE_UP_LATENCY_S
+
+
+def phase_time(
+    phase: Phase, network: float, alone: float, scale_up: float, latency: float, fraction: float
+) -> tuple[float, float, float]:
+    """Return the time of a phase whose flows move together, or of one under NCCL.
+
+    Parameters
+    ----------
+    phase
+        What it has beside its flows.
+    network, alone
+        Time of the network, and of the NICs alone [s].
+    scale_up
+        Busy time of the scale-up domain [s].
+    latency
+        Of cables, switches and hosts; of cables only where the phase has NCCL's own [s].
+    fraction
+        Payload of a NIC's line rate: a library that gets less out of NICs has its floor under the network's
+        time.
+
+    Returns
+    -------
+    completion, ideal, latency
+        [s].
+    """
+    floor = scale_up
+    software = phase.software
+    if software is not None:
+        latency += software.latency_s
+        floor = max(floor, software.busy_s, alone * fraction / software.nic_fraction)
+    return max(network, floor) + latency, max(alone, floor) + latency, latency
 
 
 def _phase_result(
-    phase: Phase, flows: _Flows, run: _Run, ideal: _Run, delay: NDArray[np.float64]
+    phase: Phase,
+    flows: _Flows,
+    run: _Run,
+    ideal: _Run,
+    delay: NDArray[np.float64],
+    cables: NDArray[np.float64],
+    fraction: float,
 ) -> PhaseResult:
     """Add up a phase's times; the ideal has the same latencies."""
-    if phase.lockstep:
-        latency = _ring_latency(phase, flows, delay)
-        completion = max(run.network.max(initial=0.0), phase.scale_up_s) + latency
-        ideal_s = max(ideal.network.max(initial=0.0), phase.scale_up_s) + latency
+    network, alone = float(run.network.max(initial=0.0)), float(ideal.network.max(initial=0.0))
+    inside = 0.0 if phase.lockstep else _scale_up_latency(phase)
+    far = _ring_latency(phase, flows, cables) if phase.lockstep else float(cables.max(initial=0.0))
+    if phase.software is not None:  # its constants have the hops, switches and hosts of an ordinary network
+        times = phase_time(phase, network, alone, phase.scale_up_s, far, fraction)
+    elif phase.lockstep:
+        latency = _ring_latency(phase, flows, delay) + _scale_up_latency(phase)
+        times = phase_time(phase, network, alone, phase.scale_up_s, latency, fraction)
     else:
         end = run.network + delay
-        latency = float(delay[np.argmax(end)]) if len(end) else 0.0
-        completion = max(end.max(initial=0.0), phase.scale_up_s)
-        ideal_s = max((ideal.network + delay).max(initial=0.0), phase.scale_up_s)
+        times = (
+            max(float(end.max(initial=0.0)), phase.scale_up_s + inside),
+            max(float((ideal.network + delay).max(initial=0.0)), phase.scale_up_s + inside),
+            float(delay[np.argmax(end)]) if len(end) else inside,
+        )
     return PhaseResult(
         name=phase.name,
         flows=len(delay),
-        completion_s=float(completion),
-        network_s=float(run.network.max(initial=0.0)),
+        completion_s=times[0],
+        network_s=network,
         scale_up_s=phase.scale_up_s,
-        latency_s=latency,
-        ideal_s=float(ideal_s),
+        latency_s=times[2],
+        ideal_s=times[1],
+        ideal_network_s=alone,
+        cables_s=far,
+        inside_s=inside,
     )
 
 

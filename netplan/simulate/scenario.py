@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import netplan
 from netplan.congestion.cc.registry import PROTOCOLS
+from netplan.congestion.dynamics import run_flows
 from netplan.congestion.line_rate import DEFAULT_MTU, TRANSPORTS, Transport
-from netplan.congestion.switch import find_profile
 from netplan.routing import SCHEMES, RoutingOptions
-from netplan.simulate.switches import AUTO, BUFFER_S, DEFAULT
+from netplan.simulate.switches import AUTO, BUFFER_S, DEFAULT, find_switches
 
 if TYPE_CHECKING:
+    from netplan.congestion.dynamics import Engine
     from netplan.congestion.switch import SwitchProfile
     from netplan.fabric import Fabric
     from netplan.fabric.damage import Damage
@@ -49,6 +50,10 @@ class Scenario:
     """Longest time that one train of packets stands for [s]; None: what the round trip asks for."""
     record: bool = False
     """Keep rates and queues over time."""
+    packet: str = ""
+    """Name of the packet simulator that `engine` is; empty: the flow-level engine."""
+    engine: Engine = run_flows
+    """What runs flows under a protocol."""
     unread: tuple[str, ...] = ()
     """Settings that were given and that this congestion control does not read: reported with the result."""
 
@@ -77,7 +82,7 @@ class Scenario:
                 "routing": self.routing,
                 "cc": self.cc,
                 "transport": self.transport.name,
-                "flow": "max-min fluid" if self.cc == MAX_MIN else "packet trains",
+                "flow": "max-min fluid" if self.cc == MAX_MIN else self.packet or "packet trains",
             },
             "congestion": None if self.cc == MAX_MIN else self._congestion(),
             "mtu_bytes": self.mtu,
@@ -93,7 +98,7 @@ class Scenario:
         if isinstance(self.switch, Mapping):
             switch: Any = {tier: asdict(profile) for tier, profile in self.switch.items()}
         elif isinstance(self.switch, str):
-            switch = asdict(DEFAULT if self.switch == AUTO else find_profile(self.switch))
+            switch = asdict(DEFAULT if self.switch == AUTO else find_switches(self.switch))
             if self.switch == AUTO:
                 del switch["buffer"]["total_bytes"]
                 switch["buffer"]["total_s"] = BUFFER_S

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netplan.congestion.switch import EcnCurve, PfcThresholds, SwitchBuffer, SwitchProfile, find_profile
+from netplan.congestion.switch import (
+    EcnCurve,
+    PfcThresholds,
+    PfcWatchdog,
+    SwitchBuffer,
+    SwitchProfile,
+    find_profile,
+)
 from netplan.errors import ModelRangeError
 from netplan.units import format_size
 
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
     from netplan.congestion.line_rate import Transport
     from netplan.fabric import Fabric
 
-__all__ = ["AUTO", "DEFAULT", "Switches", "lay_switches"]
+__all__ = ["AUTO", "DEFAULT", "Switches", "find_switches", "lay_switches", "load_profile"]
 
 #: Name of the default.
 AUTO = "auto"
@@ -122,7 +129,7 @@ def lay_switches(
 
     is_switch = fabric.nodes.tier > 0
     if isinstance(profile, str):
-        profile = DEFAULT if profile == AUTO else _find(profile)
+        profile = DEFAULT if profile == AUTO else find_switches(profile)
     base_of = np.where(is_switch, 0, -1).astype(np.int64)
     base: tuple[SwitchProfile, ...]
     if isinstance(profile, SwitchProfile):
@@ -149,7 +156,7 @@ def lay_switches(
     ports = np.bincount(into, rate, minlength=fabric.n_nodes)
     total = np.array([0.0, *(one.buffer.total_bytes for one in base)])[base_of + 1]
     deep = np.zeros(0, np.int64)
-    if base == (DEFAULT,):
+    if len(base) == 1 and base[0].name == AUTO:
         total = np.where(is_switch, BUFFER_S * ports, 0.0)
         deep = np.flatnonzero(is_switch & (needed > total / 2))
         total[deep] += 2 * needed[deep]
@@ -158,12 +165,71 @@ def lay_switches(
     return Switches(fabric, base, base_of, room, total, deep)
 
 
-def _find(name: str) -> SwitchProfile:
-    """Return a preset; the message for an unknown one names ``auto`` as well."""
+def find_switches(name: str) -> SwitchProfile:
+    """Return a preset, or the profile in a YAML file.
+
+    Raises
+    ------
+    ModelRangeError
+        There is no such preset; the message names ``auto`` as well.
+    NetplanError
+        The file cannot be read, or has faults.
+    """
+    if name.endswith((".yaml", ".yml", ".json")):
+        return load_profile(name)
     try:
         return find_profile(name)
     except ModelRangeError as error:
         raise ModelRangeError(f"{error.message}, {AUTO}", hint=error.hint) from None
+
+
+def load_profile(path: str) -> SwitchProfile:
+    """Read a switch profile from a file.
+
+    Raises
+    ------
+    CatalogError
+        It cannot be read.
+    SpecError
+        It has faults; all are listed.
+    """
+    from pathlib import Path
+
+    from netplan.errors import CatalogError
+    from netplan.spec.switch_profile import SWITCH_PROFILE_SPEC
+    from netplan.spec.text import parse_yaml
+    from netplan.spec.validate import validate
+
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise CatalogError(
+            f"switch profile {path!r} cannot be read: {error.strerror or error}",
+            hint="check the path and its permissions",
+        ) from None
+    spec = validate(SWITCH_PROFILE_SPEC, parse_yaml(text, path))
+    pfc, buffer, watchdog = spec.pfc, spec.buffer, spec.watchdog
+    return SwitchProfile(
+        spec.name,
+        EcnCurve(spec.ecn.kmin, spec.ecn.kmax, spec.ecn.pmax),
+        PfcThresholds(pfc.mode, pfc.xoff, pfc.xon_offset, pfc.alpha, pfc.headroom),
+        SwitchBuffer(
+            buffer.total,
+            buffer.reserved,
+            buffer.lossless,
+            egress_alpha=buffer.egress_alpha,
+            queue_limit_bytes=buffer.queue_limit,
+            deep=buffer.deep,
+        ),
+        reference_rate=spec.reference_rate,
+        ecn_scales=spec.ecn_scales,
+        headroom_factor=spec.headroom_factor,
+        source=spec.source,
+        ecn_by_rate=tuple((one.rate, EcnCurve(one.kmin, one.kmax, one.pmax)) for one in spec.ecn_by_rate),
+        watchdog=None
+        if watchdog is None
+        else PfcWatchdog(watchdog.detection, watchdog.restoration, watchdog.action),
+    )
 
 
 def _refuse_full(

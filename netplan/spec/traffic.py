@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, Strict, TypeAdapter, model_validator
 
 from netplan.spec.base import Refusal, SpecModel
@@ -17,10 +17,16 @@ Rank = Annotated[int, Strict(), Ge(0), Le(10_000_000)]
 class PlacementSpec(SpecModel):
     """Which hosts a job gets, and in which order its ranks run over them."""
 
-    kind: Literal["packed", "random", "fragmented", "explicit"] = "packed"
-    """``packed``: in order; ``random``: by seed; ``fragmented``: a host per leaf in turn; ``explicit``."""
+    kind: Literal["packed", "random", "fragmented", "rail-aware", "topology-aware", "explicit"] = "packed"
+    """``packed``: in order; ``random``: by seed; ``fragmented``: a host per leaf in turn; ``rail-aware``:
+    whole groups of hosts on the same leaves, the freest first; ``topology-aware``: the fewest leaves, pods
+    and sites, and of these the fullest that hold the job; ``explicit``."""
     hosts: tuple[Name, ...] | None = None
-    """``explicit``: names of the hosts, in rank order."""
+    """``explicit``: names of the hosts, in rank order; ``host-00000..host-00031`` for a range."""
+    taken: tuple[Name, ...] = ()
+    """Hosts that other jobs hold, by name or range; never used."""
+    busy: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Share of the hosts that other jobs hold, drawn by seed, beside those that are ``taken``."""
 
     @model_validator(mode="after")
     def _hosts_go_with_explicit(self) -> Self:
@@ -31,6 +37,10 @@ class PlacementSpec(SpecModel):
             )
         if self.kind != "explicit" and self.hosts is not None:
             raise Refusal(f"is not used with placement {self.kind}", path="hosts", hint="kind: explicit")
+        if self.kind == "explicit" and self.busy > 0:
+            raise Refusal(
+                "is not used with placement explicit", path="busy", hint="taken: hosts of other jobs, by name"
+            )
         return self
 
 
@@ -57,34 +67,205 @@ class _TrafficSpec(SpecModel):
     """``all``: a NIC with ports in several planes uses all; ``one``: its QPs are bound to its first port."""
 
 
-class RingSpec(_TrafficSpec):
-    """A collective over rings, as NCCL lays them: one ring for each NIC and channel."""
+#: Algorithms of each collective; the first is taken when nothing is said.
+ALGORITHMS: dict[str, tuple[str, ...]] = {
+    "all-reduce": (
+        "ring",
+        "tree",
+        "halving-doubling",
+        "recursive-doubling",
+        "hierarchical",
+        "in-network",
+        "nvls",
+        "nvls-tree",
+        "auto",
+    ),
+    "all-gather": ("ring", "pat", "recursive-doubling", "hierarchical", "nvls", "auto"),
+    "reduce-scatter": ("ring", "pat", "recursive-halving", "hierarchical", "nvls", "auto"),
+    "all-to-all": ("concurrent", "pairwise", "hierarchical"),
+    "broadcast": ("ring",),
+    "reduce": ("ring",),
+    "gather": ("direct",),
+    "scatter": ("direct",),
+    "send-recv": ("ring",),
+}
+
+#: Algorithms that NCCL has: only these have its protocols and its times.
+NCCL_ALGORITHMS = ("ring", "tree", "in-network", "nvls", "nvls-tree", "pat", "auto")
+
+#: GPUs whose tuning constants NCCL has; each stands for its architecture.
+GPU_ARCHITECTURES: dict[str, str] = {
+    "v100": "volta",
+    "a100": "ampere",
+    "a800": "ampere",
+    "h100": "hopper",
+    "h800": "hopper",
+    "h20": "hopper",
+    "h200": "hopper",
+    "gh200": "hopper",
+    "b200": "blackwell",
+    "b300": "blackwell",
+    "gb200": "blackwell",
+    "gb300": "blackwell",
+}
+
+Gpu = Literal[
+    "auto",
+    "volta",
+    "ampere",
+    "hopper",
+    "blackwell",
+    "v100",
+    "a100",
+    "a800",
+    "h100",
+    "h800",
+    "h20",
+    "h200",
+    "gh200",
+    "b200",
+    "b300",
+    "gb200",
+    "gb300",
+]
+
+
+class _CollectiveSpec(_TrafficSpec):
+    """What collectives of NCCL have in common."""
+
+    channels: Count = 2
+    """NCCL channels of each NIC: rings that run side by side, or twice as many trees of half the data."""
+    window: PositiveSize | None = 4 * 2**20
+    """Bytes that one channel may have outstanding (NCCL_BUFFSIZE, 4 MiB); ``null`` for no limit."""
+    protocol: Literal["none", "auto", "ll", "ll128", "simple"] = "none"
+    """NCCL's protocol, whose bytes and times are then counted; ``auto``: its choice; ``none``: the bare
+    network, with the latencies of cables, switches, NICs and scale-up hops."""
+    gpu: Gpu = "auto"
+    """GPU or architecture whose constants NCCL's model takes; ``auto``: by the scale-up rate."""
+    cpu: Literal["intel", "amd"] = "intel"
+    """CPU of the hosts: NCCL's model has its overheads."""
+    cross_nic: Literal[0, 1, 2] = 0
+    """NCCL_CROSS_NIC: 0: a ring enters and leaves a host by one NIC; 1: by two; 2: alternating rings, which
+    keep to their rails between even and odd hosts."""
+    split_data_on_qps: bool = True
+    """NCCL_IB_SPLIT_DATA_ON_QPS: messages are cut over all QPs; else chunks of 512 KiB take turns."""
+
+    @model_validator(mode="after")
+    def _algorithm_and_protocol_go_together(self) -> Self:
+        """Refuse algorithms that the collective does not have, and protocols without NCCL's times."""
+        kind, algorithm = getattr(self, "kind", ""), getattr(self, "algorithm", "")
+        if algorithm not in ALGORITHMS[kind]:
+            has = [name for name, names in ALGORITHMS.items() if algorithm in names]
+            raise Refusal(
+                f"is not an algorithm of {kind}: {', '.join(ALGORITHMS[kind])}",
+                path="algorithm",
+                hint=f"{algorithm} is one of {', '.join(has)}",
+            )
+        if self.protocol != "none" and (algorithm not in NCCL_ALGORITHMS or kind == "send-recv"):
+            raise Refusal(
+                f"goes with NCCL's own algorithms ({', '.join(NCCL_ALGORITHMS)}), not with {algorithm}",
+                path="protocol",
+                hint="protocol: none counts the bare network",
+            )
+        if self.protocol in ("ll", "ll128") and algorithm not in ("ring", "tree", "auto"):
+            raise Refusal(
+                f"goes with ring and tree; NCCL runs {algorithm} with simple", path="protocol", hint="simple"
+            )
+        if self.cross_nic and algorithm != "ring":
+            raise Refusal(f"is about rings, and the algorithm is {algorithm}", path="cross_nic", hint="0")
+        return self
+
+
+class CollectiveSpec(_CollectiveSpec):
+    """All-reduce, reduce-scatter or all-gather, by one of the algorithms that NCCL or MPI has."""
 
     kind: Literal["all-reduce", "reduce-scatter", "all-gather"]
     """The collective."""
+    algorithm: Literal[
+        "ring",
+        "tree",
+        "halving-doubling",
+        "recursive-doubling",
+        "recursive-halving",
+        "hierarchical",
+        "in-network",
+        "nvls",
+        "nvls-tree",
+        "pat",
+        "auto",
+    ] = "ring"
+    """The schedule; ``auto``: what NCCL's model takes for this size, with its protocol."""
+    size: PositiveSize
+    """Bytes as nccl-tests counts them: the buffer of a rank (all-reduce) or of all ranks together."""
+    failover: Literal["auto", "nic", "none"] = "auto"
+    """``nic``: a NIC that lost a port moves rings to its others; ``none``: not; ``auto``: with dual ToRs."""
+    levels: Literal["auto", "hosts", "sites"] = "auto"
+    """``hierarchical``: groups that work before the network does: hosts, or hosts and then sites; ``auto``:
+    sites where the ranks are in several."""
+
+
+class RootedSpec(_CollectiveSpec):
+    """Broadcast from rank 0, or reduce to it: a chain over all hosts, one for each NIC and channel."""
+
+    kind: Literal["broadcast", "reduce"]
+    """The collective."""
+    algorithm: Literal["ring"] = "ring"
+    """The schedule: NCCL has no other."""
+    size: PositiveSize
+    """Bytes of the buffer."""
+
+
+class GatherSpec(_TrafficSpec):
+    """Gather at rank 0, or scatter from it: as many messages as ranks, all at once."""
+
+    kind: Literal["gather", "scatter"]
+    """The collective."""
+    algorithm: Literal["direct"] = "direct"
+    """The schedule."""
+    size: PositiveSize
+    """Bytes of all ranks together."""
+    window: PositiveSize | None = 2**20
+    """Bytes that one flow may have outstanding (NCCL p2p: 8 chunks of 128 KiB); ``null`` for no limit."""
+
+
+class SendRecvSpec(_TrafficSpec):
+    """Every rank sends to the next and receives from the one before, all at once (nccl-tests sendrecv)."""
+
+    kind: Literal["send-recv"]
+    """The pattern."""
     algorithm: Literal["ring"] = "ring"
     """The schedule."""
     size: PositiveSize
-    """Bytes as nccl-tests counts them: the buffer of a rank (all-reduce) or of all ranks together."""
+    """Bytes that each rank sends."""
     channels: Count = 2
-    """NCCL channels of each NIC: rings that run side by side."""
-    failover: Literal["auto", "nic", "none"] = "auto"
-    """``nic``: a NIC that lost a port moves rings to its others; ``none``: not; ``auto``: with dual ToRs."""
-    window: PositiveSize | None = 4 * 2**20
-    """Bytes that one channel may have outstanding (NCCL_BUFFSIZE, 4 MiB); ``null`` for no limit."""
+    """Channels of each NIC for one message."""
+    window: PositiveSize | None = 2**20
+    """Bytes that one channel may have outstanding (NCCL p2p: 8 chunks of 128 KiB); ``null`` for no limit."""
 
 
 class AllToAllSpec(_TrafficSpec):
-    """Every rank sends an equal part of its buffer to every other, all at once."""
+    """Every rank sends an equal part of its buffer to every other."""
 
     kind: Literal["all-to-all"]
     """The collective."""
+    algorithm: Literal["concurrent", "pairwise", "hierarchical"] = "concurrent"
+    """``concurrent``: all at once; ``pairwise``: each host with one other at a time; ``hierarchical``: inside
+    hosts first, so that every GPU sends all that its host has for a rail."""
     size: PositiveSize
     """Bytes that each rank sends in all, its own part included."""
     window: PositiveSize | None = 2**20
     """Bytes that one flow may have outstanding (NCCL p2p: 8 chunks of 128 KiB); ``null`` for no limit."""
     pxn: bool = True
     """Data goes over the scale-up domain to the GPU on the destination's rail, then stays in the rail."""
+
+    @model_validator(mode="after")
+    def _hierarchical_is_pxn(self) -> Self:
+        """Refuse a hierarchical exchange that is to change rails in the network."""
+        if self.algorithm == "hierarchical" and not self.pxn:
+            raise Refusal(
+                "is what hierarchical does: data changes rails inside hosts", path="pxn", hint="true"
+            )
+        return self
 
 
 class PermutationSpec(_TrafficSpec):
@@ -157,7 +338,15 @@ class FlowListSpec(_TrafficSpec):
 
 
 TrafficSpec = Annotated[
-    RingSpec | AllToAllSpec | PermutationSpec | IncastSpec | PointToPointSpec | FlowListSpec,
+    CollectiveSpec
+    | RootedSpec
+    | GatherSpec
+    | SendRecvSpec
+    | AllToAllSpec
+    | PermutationSpec
+    | IncastSpec
+    | PointToPointSpec
+    | FlowListSpec,
     Field(discriminator="kind"),
 ]
 

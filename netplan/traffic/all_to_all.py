@@ -4,6 +4,14 @@ With PXN (NCCL's default) data first goes over the scale-up domain to the GPU wh
 destination's rail, and then stays in that rail: one flow for each pair of hosts and rail, of
 ``g S/n`` bytes per destination GPU (g: ranks on the sending host). Without PXN every pair of
 GPUs has its own flow from the sender's NIC to the receiver's; (g-1)/g of them change rail.
+
+Algorithms: ``concurrent``: all flows at once; ``pairwise``: k-1 steps, in step s host i sends to host
+i + s (the bytes of a step are the same for all, so nothing meets at a receiver's NIC);
+``hierarchical``: all that a host has for a rail is brought to the GPU of that rail first, over the
+scale-up domain, then sent: the bytes of PXN, in two stages that follow one another.
+
+A NIC carries at most its line rate B, and k hosts of g ranks send g S (k-1)/k each from g NICs, so
+that ``busbw <= B (n-1) / ((k-1) g)``.
 """
 
 from __future__ import annotations
@@ -15,6 +23,7 @@ import numpy as np
 from netplan.errors import TrafficError
 from netplan.traffic.demand import Phase, PhaseTraffic
 from netplan.traffic.planes import MOST_FLOWS
+from netplan.traffic.rails import rank_ports
 from netplan.traffic.registry import pattern
 from netplan.units import format_count
 
@@ -25,11 +34,14 @@ if TYPE_CHECKING:
     from netplan.spec.traffic import AllToAllSpec
     from netplan.traffic.placement import Placement
 
+#: Steps of a pairwise exchange: each is routed and solved by itself.
+MOST_STEPS = 4096
+
 
 @pattern(
     "all-to-all",
-    summary="every rank sends an equal part to every other, all pairs at once, with or without PXN",
-    leaves_out="NCCL's rounds and its window of peers: all flows run at the same time",
+    summary="every rank sends an equal part to every other: at once, pairwise, or hierarchical; PXN or not",
+    leaves_out="NCCL's rounds and its window of peers: concurrent runs all flows at the same time",
     busbw_factor=lambda n: (n - 1) / n,
 )
 def build(
@@ -46,7 +58,9 @@ def build(
         More flows than `MOST_FLOWS`.
     """
     n, k = len(placement), len(placement.hosts)
-    nics, receivers = np.unique(placement.endpoint, return_counts=True)
+    ports = rank_ports(placement)
+    nics, ranks = np.unique(ports, return_counts=True)
+    receivers = ranks / ports.shape[1]
     senders = k if spec.pxn else len(nics)
     if senders * len(nics) > MOST_FLOWS:
         raise TrafficError(
@@ -65,8 +79,33 @@ def build(
     local = part * (counts - 1)
     relayed = part * (n - counts) * (counts - 1) / counts if spec.pxn else np.zeros(k)
     scale_up = ((local + relayed) / fabric.scale_up_rate[placement.hosts]).max()
-    phase = Phase(f"all-to-all {'PXN' if spec.pxn else 'direct'}", scale_up_s=float(scale_up))
-    return [PhaseTraffic(phase, src, dst, size)]
+    if spec.algorithm == "concurrent":
+        phase = Phase(f"all-to-all {'PXN' if spec.pxn else 'direct'}", scale_up_s=float(scale_up))
+        return [PhaseTraffic(phase, src, dst, size)]
+    none = np.zeros(0, np.int64)
+    if spec.algorithm == "hierarchical":
+        first = Phase("all-to-all in hosts", lockstep=True, scale_up_s=float(scale_up), scale_up_hops=1)
+        return [
+            PhaseTraffic(first, none, none, np.zeros(0)),
+            PhaseTraffic(Phase("all-to-all over rails"), src, dst, size),
+        ]
+    if k > MOST_STEPS:
+        raise TrafficError(
+            f"a pairwise all-to-all of {k:,} hosts is {k - 1:,} steps; netplan takes up to {MOST_STEPS:,}",
+            hint="algorithm: concurrent",
+        )
+    rate = fabric.scale_up_rate[placement.hosts]
+    inside, passed_on = float((local / rate).max()), float((relayed / rate).max())
+    steps = [PhaseTraffic(Phase("all-to-all in hosts", scale_up_s=inside), none, none, np.zeros(0))]
+    place = np.full(fabric.n_hosts, -1, np.int64)
+    place[placement.hosts] = np.arange(k)
+    host = fabric.host_index[fabric.endpoints.host]
+    shift = (place[host[dst]] - place[host[src]]) % k
+    for step in range(1, k):
+        rows = shift == step
+        phase = Phase(f"all-to-all, host + {step}", scale_up_s=passed_on / (k - 1))
+        steps.append(PhaseTraffic(phase, src[rows], dst[rows], size[rows]))
+    return steps
 
 
 def _by_rail(

@@ -222,6 +222,12 @@ class _NicPlaces:
         return found[rows, self.nic]
 
 
+def common_ports(placement: Placement) -> NDArray[np.int64]:
+    """(n_hosts, n_places) ports of a damaged fabric at the places that all hosts of a job still have."""
+    table = _port_table(placement)
+    return table[:, (table >= 0).all(axis=0)]
+
+
 def _port_table(placement: Placement) -> NDArray[np.int64]:
     """(n_hosts, n_places) the port at each place of the job's hosts, as the whole host had it; -1: gone."""
     fabric, hosts = placement.fabric, placement.hosts

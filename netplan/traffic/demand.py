@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,32 @@ _DEMAND_SEED = 0xDE3A
 
 
 @dataclass(frozen=True)
+class Software:
+    """What the collective library adds to the network's time (`netplan.traffic.nccl`)."""
+
+    latency_s: float
+    """Fixed time, of networks as they were when its constants were measured [s]."""
+    busy_s: float
+    """Least time for the bytes, whatever the network does [s]."""
+    nic_fraction: float
+    """Part of a NIC's line rate that the library gets out of it, headers included."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkTrees:
+    """Flows that cross given links, all of them: aggregation trees in the switches."""
+
+    ptr: NDArray[np.int64]
+    """(n_flows + 1,) CSR row pointer of `link`."""
+    link: NDArray[np.int64]
+    """Links of each tree, up and down, each once."""
+    way_ptr: NDArray[np.int64]
+    """(n_flows + 1,) CSR row pointer of `way`."""
+    way: NDArray[np.int64]
+    """Links that a piece of data crosses in turn: from the farthest host to the root and back."""
+
+
+@dataclass(frozen=True)
 class Phase:
     """What a phase has beside its flows."""
 
@@ -39,6 +65,12 @@ class Phase:
     """How often data travels each ring's edges in turn: 2(n-1)/n for a ring all-reduce."""
     scale_up_hops: int = 0
     """Edges of a ring inside hosts: each adds a scale-up latency to every pass."""
+    hops: int = 0
+    """Edges that a piece of data crosses in turn, the slowest of its ring's; 0: each of them (a ring)."""
+    software: Software | None = None
+    """What the library adds; None: the bare network and its latencies."""
+    trees: LinkTrees | None = field(default=None, compare=False)
+    """Links of each flow, where no routing chooses them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +126,10 @@ class Demand:
     """The validated spec that it was built from, as plain data."""
     on_dead: OnDead = "shrink"
     """What happened to hosts that lost NIC ports (`netplan.traffic.damaged`)."""
+    algorithm: str | None = None
+    """Schedule of the collective, as it was asked for or chosen; None when it has none."""
+    protocol: str | None = None
+    """NCCL's protocol, as it was asked for or chosen; ``none``: the bare network."""
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
@@ -138,7 +174,11 @@ def build_demand(fabric: Fabric, spec: TrafficSpec, *, seed: int = 0, on_dead: O
     found = PATTERNS.find(spec.kind)
     rng = np.random.default_rng([_DEMAND_SEED, seed])
     placement = place_ranks(fabric, spec.placement, spec.ranks, rng, on_dead)
+    asked = spec
+    spec, software, wire = resolve_software(fabric, spec, placement)
     parts = [over_planes(fabric, part, spec.planes) for part in found.build(fabric, spec, placement, rng)]
+    if software is not None:
+        parts = [_with_software(part, software, wire, first=not place) for place, part in enumerate(parts)]
     counts = [len(part.src) for part in parts]
 
     def column(name: str) -> NDArray[Any]:
@@ -154,7 +194,7 @@ def build_demand(fabric: Fabric, spec: TrafficSpec, *, seed: int = 0, on_dead: O
         n_ranks=n_ranks,
         size_bytes=round(float(size.sum())) if spec.kind == "flows" or factor is None else spec.size,
         busbw_factor=factor,
-        qps=spec.qps,
+        qps=_qps_in_use(spec, size),
         work_conserving=spec.work_conserving,
         phases=tuple(part.phase for part in parts),
         phase=np.repeat(np.arange(len(parts), dtype=np.int32), counts),
@@ -165,9 +205,67 @@ def build_demand(fabric: Fabric, spec: TrafficSpec, *, seed: int = 0, on_dead: O
         channel=column("channel").astype(np.int32),
         ring=column("ring").astype(np.int32),
         window_bytes=spec.window,
-        spec=spec.model_dump(mode="json"),
+        spec=asked.model_dump(mode="json"),
         on_dead=on_dead,
+        algorithm=getattr(spec, "algorithm", None),
+        protocol=getattr(spec, "protocol", None),
     )
+
+
+def resolve_software(
+    fabric: Fabric, spec: TrafficSpec, placement: Placement
+) -> tuple[TrafficSpec, Software | None, float]:
+    """Let NCCL's model choose what a spec leaves to it.
+
+    Parameters
+    ----------
+    fabric, spec, placement
+        What runs where.
+
+    Returns
+    -------
+    spec
+        The same with a concrete algorithm and protocol.
+    software
+        What NCCL adds to the network's time; None when the bare network is asked for.
+    wire
+        Payload of each byte that the protocol sends, 0 to 1.
+
+    Raises
+    ------
+    TrafficError
+        NCCL cannot run what is asked for.
+    """
+    protocol = getattr(spec, "protocol", "none")
+    if protocol == "none" and getattr(spec, "algorithm", "") != "auto":
+        return spec, None, 1.0
+    from netplan.traffic.nccl import choose
+
+    choice = choose(fabric, spec, placement)
+    spec = spec.model_copy(update={"algorithm": choice.algorithm, "protocol": choice.protocol})
+    return spec, choice.software, choice.wire
+
+
+def _with_software(part: PhaseTraffic, software: Software, wire: float, *, first: bool) -> PhaseTraffic:
+    """Return a phase with the bytes that the protocol sends, and the library's time (latency: once)."""
+    phase = with_software(replace(part.phase, scale_up_s=part.phase.scale_up_s / wire), software, first=first)
+    return replace(part, phase=phase, size=np.asarray(part.size, np.float64) / wire)
+
+
+def with_software(phase: Phase, software: Software, *, first: bool) -> Phase:
+    """Return a phase with what the library adds; latency and its own time count once, in the first."""
+    return replace(phase, software=software if first else replace(software, latency_s=0.0, busy_s=0.0))
+
+
+#: Chunk of NCCL's Simple protocol: an eighth of the 4 MiB buffer [bytes].
+_CHUNK = 512 * 1024
+
+
+def _qps_in_use(spec: TrafficSpec, size: NDArray[np.float64]) -> int:
+    """Return how many QPs of a connection carry data: whole chunks in turn may be fewer than QPs."""
+    if getattr(spec, "split_data_on_qps", True) or not len(size):
+        return spec.qps
+    return int(min(spec.qps, max(np.ceil(size.max() / _CHUNK), 1)))
 
 
 def _ranks_taking_part(spec: TrafficSpec, placement: Placement) -> int:

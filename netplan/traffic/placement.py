@@ -13,6 +13,8 @@ from netplan.fabric.columns import freeze_arrays
 from netplan.traffic.damaged import endpoints_of_ranks, first_leaf, hosts_left, ports_of_ranks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from netplan.fabric import Fabric
@@ -126,7 +128,7 @@ def place_ranks(
         More ranks than GPUs, fewer than two, a host that is not there, or one that lost NIC ports
         when ``on_dead`` is ``refuse``.
     """
-    order = _host_order(fabric, spec, rng)
+    order = host_order(fabric, spec, ranks, rng)
     if fabric.damage is not None:
         order = hosts_left(fabric, order, ranks, on_dead)
     gpus = fabric.gpus_per_host[order].astype(np.int64)
@@ -135,8 +137,9 @@ def place_ranks(
     if wanted > available:
         where = "the listed hosts have" if spec.kind == "explicit" else f"fabric {fabric.name!r} has"
         where += "" if fabric.damage is None else ", after the failures,"
+        free = " that no other job holds" if spec.kind != "explicit" and (spec.taken or spec.busy) else ""
         raise TrafficError(
-            f"ranks = {wanted:,}, but {where} {available:,} GPUs", hint=f"at most {available:,} ranks"
+            f"ranks = {wanted:,}, but {where} {available:,} GPUs{free}", hint=f"at most {available:,} ranks"
         )
     if wanted < LEAST_RANKS:
         raise TrafficError(
@@ -148,33 +151,170 @@ def place_ranks(
     return Placement(fabric, host, local)
 
 
-def _host_order(fabric: Fabric, spec: PlacementSpec, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return hosts (places in host order) in the order in which ranks fill them."""
-    everyone = np.arange(fabric.n_hosts)
+def host_order(
+    fabric: Fabric, spec: PlacementSpec, ranks: int | None, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the free hosts (places in host order) in the order in which ranks fill them.
+
+    Parameters
+    ----------
+    fabric
+        The fabric.
+    spec
+        The kind of placement.
+    ranks
+        GPUs that the job wants; None for all.
+    rng
+        Draws the hosts of a random placement, and those that other jobs hold.
+
+    Raises
+    ------
+    TrafficError
+        A host that is not there, is listed twice, or is held by another job.
+    """
+    if spec.kind == "explicit":
+        named = named_hosts(fabric, spec.hosts or (), "placement.hosts")
+        held = np.flatnonzero(np.isin(named, named_hosts(fabric, spec.taken, "placement.taken")))
+        if len(held):
+            name = fabric.node_name(int(fabric.host_ids[named[held[0]]]))
+            raise TrafficError(
+                f"placement.hosts: {name!r} is also in placement.taken: another job holds it",
+                hint="take it from one of the two lists",
+            )
+        return named
+    free = _free_hosts(fabric, spec, rng)
     if spec.kind == "random":
-        return rng.permutation(everyone)
+        return rng.permutation(free)
     if spec.kind == "fragmented":
-        leaf = first_leaf(fabric)
+        leaf = first_leaf(fabric)[free]
         order = np.argsort(leaf, kind="stable")
         first = np.searchsorted(leaf[order], leaf[order], side="left")
         turn = np.empty(len(leaf), np.int64)
         turn[order] = np.arange(len(leaf)) - first
-        return np.lexsort((leaf, turn))
-    if spec.kind == "explicit":
-        return _named_hosts(fabric, spec.hosts or ())
-    return everyone
+        return np.asarray(free[np.lexsort((leaf, turn))], np.int64)
+    if spec.kind == "rail-aware":
+        return _freest_first(free, host_blocks(fabric)[0])
+    if spec.kind == "topology-aware":
+        blocks = [block[free] for block in host_blocks(fabric)]
+        gpus = fabric.gpus_per_host[free].astype(np.int64)
+        wanted = int(gpus.sum()) if ranks is None else ranks
+        chosen = np.array(_best_fit(np.arange(len(free)), blocks[::-1], gpus, wanted), np.int64)
+        rest = np.setdiff1d(np.arange(len(free)), chosen)
+        return np.asarray(free[np.concatenate([chosen, rest])], np.int64)
+    return free
 
 
-def _named_hosts(fabric: Fabric, names: tuple[str, ...]) -> NDArray[np.int64]:
-    """Look hosts up by name, refusing unknown and repeated ones."""
+def _free_hosts(fabric: Fabric, spec: PlacementSpec, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the hosts that no other job holds, in host order."""
+    free = np.ones(fabric.n_hosts, bool)
+    free[named_hosts(fabric, spec.taken, "placement.taken")] = False
+    if spec.busy > 0:
+        free[rng.permutation(fabric.n_hosts)[: round(spec.busy * fabric.n_hosts)]] = False
+    return np.flatnonzero(free)
+
+
+def host_blocks(fabric: Fabric) -> list[NDArray[np.int64]]:
+    """Return, for leaves, pods and sites, the block that each host is in.
+
+    Returns
+    -------
+    list of (n_hosts,) int64
+        Equal numbers: NICs on the same leaves (in a rail-optimized fabric, of all rails); on switches of the
+        same pods; in the same site. Numbered by each block's first host.
+    """
+    ends = fabric.endpoints if fabric.damage is None else fabric.damage.before
+    host = fabric.host_index[ends.host]
+    place = np.arange(len(host)) - np.searchsorted(host, host)
+    leaves = np.full((fabric.n_hosts, int(place.max()) + 1), -1, np.int64)
+    leaves[host, place] = ends.leaf
+    pods = np.where(leaves >= 0, fabric.nodes.pod[leaves], -1)
+    sites = fabric.nodes.site[fabric.host_ids][:, None]
+    return [_numbered(table) for table in (leaves, pods, sites)]
+
+
+def _numbered(table: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return a number for each row: equal rows have equal ones, in the order of the first of them."""
+    _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return np.asarray(rank[which.ravel()], np.int64)
+
+
+def _freest_first(free: NDArray[np.int64], block: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return hosts block by block, those with the most free hosts first."""
+    count = np.bincount(block[free])
+    return np.asarray(free[np.lexsort((free, block[free], -count[block[free]]))], np.int64)
+
+
+def _best_fit(
+    hosts: NDArray[np.int64], levels: list[NDArray[np.int64]], gpus: NDArray[np.int64], wanted: int
+) -> list[int]:
+    """Choose hosts for some GPUs out of the fewest blocks of every level, the widest level first.
+
+    A block that holds all is taken if there is one, the one with the least left over; else the blocks with
+    the most, and for the rest again the one that fits best. The same inside each block, level by level.
+    """
+    if not levels or wanted <= 0:
+        count = int(np.searchsorted(np.cumsum(gpus[hosts]), wanted)) + 1
+        return [int(host) for host in hosts[:count]] if wanted > 0 else []
+    blocks = [hosts[levels[0][hosts] == number] for number in np.unique(levels[0][hosts])]
+    room = [int(gpus[block].sum()) for block in blocks]
+    chosen: list[int] = []
+    while wanted > 0 and blocks:
+        fits = [place for place, size in enumerate(room) if size >= wanted]
+        place = min(fits, key=room.__getitem__) if fits else room.index(max(room))
+        chosen += _best_fit(blocks.pop(place), levels[1:], gpus, min(wanted, room[place]))
+        wanted -= room.pop(place)
+    return chosen
+
+
+def named_hosts(fabric: Fabric, names: Sequence[str], field: str) -> NDArray[np.int64]:
+    """Look hosts up by name or range, refusing unknown and repeated ones.
+
+    Parameters
+    ----------
+    fabric
+        The fabric.
+    names
+        Names, or ranges ``first..last`` in host order.
+    field
+        Where they stand, for messages.
+
+    Returns
+    -------
+    (n,) int64
+        Places in host order.
+
+    Raises
+    ------
+    TrafficError
+        A host that is not there or is listed twice, or a range that ends before it begins.
+    """
+    if not names:
+        return np.zeros(0, np.int64)
     index = {fabric.node_name(int(node)): place for place, node in enumerate(fabric.host_ids)}
-    for name in names:
+
+    def find(name: str) -> int:
         if name not in index:
             raise TrafficError(
-                f"placement.hosts: {name!r} is not a host of fabric {fabric.name!r}",
+                f"{field}: {name!r} is not a host of fabric {fabric.name!r}",
                 hint=did_you_mean(name, index) or f"hosts are called like {next(iter(index))}",
             )
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise TrafficError(f"placement.hosts: {repeated[0]!r} is listed twice", hint="list each host once")
-    return np.array([index[name] for name in names], np.int64)
+        return index[name]
+
+    found: list[int] = []
+    for name in names:
+        first, dots, last = name.partition("..")
+        if not dots:
+            found.append(find(name))
+            continue
+        begin, end = find(first), find(last)
+        if end < begin:
+            raise TrafficError(f"{field}: {name!r} ends before it begins", hint=f"{last}..{first}")
+        found += range(begin, end + 1)
+    seen: set[int] = set()
+    for place in found:
+        if place in seen:
+            name = fabric.node_name(int(fabric.host_ids[place]))
+            raise TrafficError(f"{field}: {name!r} is listed twice", hint="list each host once")
+        seen.add(place)
+    return np.array(found, np.int64)

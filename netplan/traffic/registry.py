@@ -38,9 +38,62 @@ class Pattern:
 PATTERNS: Registry[Pattern] = Registry(
     "kind",
     "netplan.traffic",
-    ("ring", "all_to_all", "permutation", "incast", "point_to_point", "flow_list"),
+    (
+        "collectives",
+        "all_to_all",
+        "rooted",
+        "gather",
+        "send_recv",
+        "permutation",
+        "incast",
+        "point_to_point",
+        "flow_list",
+    ),
     TrafficError,
 )
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A schedule of some collectives."""
+
+    name: str
+    kinds: tuple[str, ...]
+    """Collectives that have it."""
+    summary: str
+    """What it captures, in a sentence."""
+    leaves_out: str
+    """What of the real thing is not modelled."""
+    build: _Build
+    """Make the flows of each phase from fabric, spec, placement and random generator."""
+
+
+#: Algorithms of all-reduce, all-gather, reduce-scatter by name; adding one adds its file here.
+ALGORITHMS: Registry[Algorithm] = Registry(
+    "algorithm",
+    "netplan.traffic",
+    (
+        "ring",
+        "tree",
+        "halving_doubling",
+        "recursive_doubling",
+        "hierarchical",
+        "in_network",
+        "nvls",
+        "pat",
+    ),
+    TrafficError,
+)
+
+
+def algorithm(name: str, *kinds: str, summary: str, leaves_out: str) -> Callable[[_Build], _Build]:
+    """Register the function below as the builder of an algorithm."""
+
+    def register(build: _Build) -> _Build:
+        ALGORITHMS.add(name, build.__module__, Algorithm(name, kinds, summary, leaves_out, build))
+        return build
+
+    return register
 
 
 def pattern(

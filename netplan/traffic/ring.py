@@ -21,68 +21,47 @@ that leave the host at it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from netplan.errors import TrafficError
 from netplan.traffic.damaged import RingEdges, damaged_rings, has_failover, whole_rings
 from netplan.traffic.demand import Phase, PhaseTraffic
-from netplan.traffic.registry import pattern
+from netplan.traffic.rails import port_table
+from netplan.traffic.registry import algorithm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from netplan.fabric import Fabric
-    from netplan.spec.traffic import RingSpec
+    from netplan.spec.traffic import CollectiveSpec
     from netplan.traffic.placement import Placement
 
-_LEAVES_OUT = (
-    "NCCL's choice of algorithm and protocol by size (ring, Simple is assumed); chunking; alternating "
-    "rings (NCCL_CROSS_NIC=2)"
-)
+_LEAVES_OUT = "chunking: the time until the first chunk is round the ring; channels that NCCL cannot place"
 
 
-@pattern(
+@algorithm(
+    "ring",
     "all-reduce",
-    summary="ring all-reduce, one ring per NIC and channel",
-    leaves_out=_LEAVES_OUT,
-    busbw_factor=lambda n: 2 * (n - 1) / n,
-)
-def all_reduce(
-    fabric: Fabric,
-    spec: RingSpec,
-    placement: Placement,
-    rng: np.random.Generator,
-) -> Sequence[PhaseTraffic]:
-    """Make the flows of an all-reduce."""
-    n = len(placement)
-    return [_ring_phase(fabric, spec, placement, 2 * (n - 1) / n)]
-
-
-@pattern(
     "reduce-scatter",
-    summary="ring reduce-scatter, one ring per NIC and channel",
-    leaves_out=_LEAVES_OUT,
-    busbw_factor=lambda n: (n - 1) / n,
-)
-@pattern(
     "all-gather",
-    summary="ring all-gather, one ring per NIC and channel",
+    summary="one ring per NIC and channel",
     leaves_out=_LEAVES_OUT,
-    busbw_factor=lambda n: (n - 1) / n,
 )
-def half_of_all_reduce(
+def build(
     fabric: Fabric,
-    spec: RingSpec,
+    spec: CollectiveSpec,
     placement: Placement,
     rng: np.random.Generator,
 ) -> Sequence[PhaseTraffic]:
-    """Make the flows of a reduce-scatter or an all-gather: they load links alike."""
+    """Make the flows: reduce-scatter and all-gather load links alike, all-reduce twice as much."""
     n = len(placement)
-    return [_ring_phase(fabric, spec, placement, (n - 1) / n)]
+    return [_ring_phase(fabric, spec, placement, (2 if spec.kind == "all-reduce" else 1) * (n - 1) / n)]
 
 
-def _ring_phase(fabric: Fabric, spec: RingSpec, placement: Placement, passes: float) -> PhaseTraffic:
+def _ring_phase(fabric: Fabric, spec: CollectiveSpec, placement: Placement, passes: float) -> PhaseTraffic:
     """Lay the rings; each carries ``passes`` times its part of the buffer over every edge."""
     edges = _ring_edges(fabric, spec, placement)
     k, rings, channels = len(placement.hosts), edges.rings, spec.channels
@@ -110,33 +89,41 @@ def _ring_phase(fabric: Fabric, spec: RingSpec, placement: Placement, passes: fl
     )
 
 
-def _ring_edges(fabric: Fabric, spec: RingSpec, placement: Placement) -> RingEdges:
+def _ring_edges(fabric: Fabric, spec: CollectiveSpec, placement: Placement) -> RingEdges:
     """Return the edges of all rings, of one channel."""
     if fabric.damage is not None:
+        if spec.cross_nic:
+            raise TrafficError(
+                f"cross_nic = {spec.cross_nic}: rings of a damaged fabric keep to one NIC of each host",
+                hint="cross_nic: 0",
+            )
         failover = has_failover(fabric, spec.failover)
         return damaged_rings(placement, planes=spec.planes, failover=failover)
-    nics = _ring_nics(placement)
-    if spec.planes == "one":
-        nics = nics[:, np.unique(fabric.endpoint_nic[nics[0]], return_index=True)[1]]
-    return whole_rings(nics)
+    ports = port_table(placement, spec.planes)
+    return crossing_rings(ports, alternate=spec.cross_nic == 2) if spec.cross_nic else whole_rings(ports)  # noqa: PLR2004
 
 
-def _ring_nics(placement: Placement) -> np.ndarray:
-    """Return (n_hosts, n_rings) the NIC port that each ring uses at each host.
+def crossing_rings(ports: np.ndarray, *, alternate: bool) -> RingEdges:
+    """Return the edges of rings that enter a host by one NIC of a pair and leave by the other.
 
-    As many rings as the host with the fewest NICs in the job has.
+    Parameters
+    ----------
+    ports : (n_hosts, n_rings)
+        The port of each ring's own number; with an odd number the last ring keeps to one.
+    alternate
+        Odd hosts swap the pair (NCCL_CROSS_NIC=2), so that data leaves by the port that it enters by at the
+        next host: only the edge that closes the ring over an odd number of hosts changes rails.
     """
-    hosts = placement.hosts
-    counts = placement.ranks_per_host
-    gpus = placement.fabric.gpus_per_host[hosts]
-    first, last = placement.fabric.endpoint_ptr[hosts], placement.fabric.endpoint_ptr[hosts + 1]
-    whole = np.flatnonzero(counts == gpus)  # all ranks of the host: all its NICs, without a look at each
-    parts = {int(place): placement.nics(int(place)) for place in np.flatnonzero(counts != gpus)}
-    rings = int(min([*(last - first)[whole], *(len(nics) for nics in parts.values())]))
-    table = first[:, None] + np.arange(rings)
-    for place, nics in parts.items():
-        table[place] = nics[:rings]
-    return table
+    hosts, rings = ports.shape
+    ring = np.arange(rings)
+    other = np.minimum(ring ^ 1, rings - 1) if rings % 2 else ring ^ 1
+    is_odd = (np.arange(hosts) % 2 == 1)[:, None] & alternate
+    enters, leaves = np.where(is_odd, other, ring), np.where(is_odd, ring, other)
+    rows = np.arange(hosts)[:, None]
+    src = ports[rows, leaves].ravel()
+    dst = np.roll(ports[rows, enters], -1, axis=0).ravel()
+    edges = whole_rings(ports)
+    return replace(edges, src=src, dst=dst)
 
 
 def _scale_up_time(fabric: Fabric, placement: Placement, rings: int, total: float) -> float:

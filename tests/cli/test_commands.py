@@ -57,7 +57,7 @@ def test_short_help_is_the_commands_own(name: str) -> None:
 
 def test_list_has_a_sentence_for_everything() -> None:
     """Every kind lists items with name, kind, summary and source."""
-    for kind in ("fabrics", "traffic", "families", "patterns", "routing", "cc", "formats"):
+    for kind in ("fabrics", "traffic", "families", "patterns", "algorithms", "routing", "cc", "formats"):
         items = read("list", kind)["items"]
         assert items
         for item in items:

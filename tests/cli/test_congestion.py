@@ -6,6 +6,7 @@ import csv
 import json
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -26,7 +27,7 @@ def read(*arguments):
 
 def test_simulate_fills_queues_pauses_and_losses():
     result = read("simulate", *LAB, "--cc", "dcqcn")["result"]
-    assert set(result["pfc"]) == {"pause_time_s", "pause_events"}
+    assert set(result["pfc"]) == {"pause_time_s", "pause_events", "watchdog_events"}
     assert result["queues"]["peak_bytes"] > result["queues"]["mean_bytes"] > 0
     assert result["queues"]["worst_link"].endswith("host-00000 #1")
     assert result["loss_fraction"] == 0
@@ -107,7 +108,7 @@ def test_series_and_pictures(tmp_path):
     done = invoke("simulate", *LAB, "--cc", "dctcp", "--series", names[0], "--plot", names[2])
     assert done.exit_code == 0, done.output
     rows = list(csv.DictReader(names[0].read_text().splitlines()))
-    assert {row["what"] for row in rows} == {"rate_gb_per_s", "queue_bytes"}
+    assert {row["what"] for row in rows} == {"rate_gb_per_s", "queue_bytes"}  # dctcp is never paused here
     invoke("simulate", *LAB, "--cc", "dctcp", "--series", names[1], "--plot", names[3])
     data = json.loads(names[1].read_text())
     assert data["schema"] == "netplan/series/1"
@@ -117,6 +118,31 @@ def test_series_and_pictures(tmp_path):
     lines = [each for each in ET.parse(names[2]).iter() if each.tag.endswith("polyline")]
     assert len(lines) == 8 + len(phase["queues"])
     assert names[3].read_bytes().startswith(b"\x89PNG")
+    assert phase["pauses"] == []
+
+
+def test_pauses_over_time_add_up(tmp_path):
+    """Without a protocol an incast is held back by pauses alone, up to all of the time."""
+    series, plot = tmp_path / "s.json", tmp_path / "p.html"
+    data = read("simulate", *LAB, "--cc", "none", "--series", series, "--plot", plot)["result"]
+    (phase,) = json.loads(series.read_text())["phases"]
+    assert phase["pauses"]
+    width = np.diff([0.0, *phase["time_s"]])
+    fractions = np.array([one["fraction"] for one in phase["pauses"]])
+    assert 0 <= fractions.min() < fractions.max() <= 1
+    paused = (fractions * width).sum(axis=1)
+    # The eight links that were paused longest: at least their share of the thirteen or so that were.
+    assert len(paused) == 8
+    assert 8 / 16 * data["pfc"]["pause_time_s"] <= paused.sum() <= 1.01 * data["pfc"]["pause_time_s"]
+    assert np.all(np.diff(paused) <= 0.01 * paused[0])
+    table = tmp_path / "s.csv"
+    invoke("simulate", *LAB, "--cc", "none", "--series", table)
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert {row["what"] for row in rows} == {"rate_gb_per_s", "queue_bytes", "paused_fraction"}
+    page = plot.read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "part of the time that links are paused" in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
 
 
 @pytest.mark.parametrize(
@@ -168,3 +194,91 @@ def test_list_and_explain():
     assert "run.py" in entry["facts"]["source"]
     (entry,) = [e for e in read("explain", "hpcc")["entries"] if e["kind"] == "cc"]
     assert "eta" in entry["facts"]
+
+
+def test_a_cell_that_cannot_be_run_is_a_row_with_its_reason():
+    grid = ("compare", *LAB, "--routing", "ecmp,spray", "--cc", "hpcc,dctcp")
+    data = read(*grid)
+    assert [(row["routing"], row["cc"]) for row in data["rows"]] == [
+        ("ecmp", "hpcc"),
+        ("ecmp", "dctcp"),
+        ("spray", "hpcc"),
+        ("spray", "dctcp"),
+    ]
+    ran, refused = data["rows"][0], data["rows"][2]
+    assert ran["result"] is not None
+    assert ran["reason"] is None
+    assert refused["result"] is None
+    assert "over different links" in refused["reason"]
+    table = invoke(*grid).stdout
+    assert "spray (not run)" in table
+    assert "spray with hpcc was not run: cc hpcc compares what each hop told two packets" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--routing", "spray", "--cc", "hpcc,powertcp"), "over different links"),
+        (("--cc", "dctcp,dcqcn", "--param", "dcqcn.gain=0.1,3"), "out of range"),
+        (("--cc", "max-min,dctcp", "--switch-profile", "sonic"), "sonic-default"),
+    ],
+)
+def test_a_grid_is_refused_where_nothing_runs_or_a_value_is_wrong(arguments, says):
+    result = invoke("compare", *LAB, *arguments)
+    assert result.exit_code == 1
+    assert says in result.stderr
+    assert result.stdout == ""
+
+
+PROFILE_FILE = """\
+name: mixed
+ecn: {kmin: 100 kB, kmax: 400 kB, pmax: 0.2}
+ecn_by_rate:
+  - {rate: 100G, kmin: 50 kB, kmax: 200 kB, pmax: 0.2}
+  - {rate: 400G, kmin: 400 kB, kmax: 1600 kB, pmax: 0.2}
+watchdog: {detection: 200 ms, restoration: 200 ms, action: drop}
+buffer: {total: 64 MB}
+"""
+
+
+def test_a_switch_profile_of_the_users_own(tmp_path):
+    file = tmp_path / "mixed.yaml"
+    file.write_text(PROFILE_FILE)
+    data = read("simulate", *LAB, "--cc", "dcqcn", "--switch-profile", file)
+    switch = data["manifest"]["congestion"]["switch"]
+    assert switch["ecn_by_rate"][1] == [50e9, {"kmin_bytes": 4e5, "kmax_bytes": 1.6e6, "pmax": 0.2}]
+    assert switch["watchdog"] == {"detection_s": 0.2, "restoration_s": 0.2, "action": "drop"}
+    assert data["result"]["pfc"]["watchdog_events"] == 0
+    file.write_text(PROFILE_FILE.replace("  - {rate: 100G", "  - {rate: 10G"))  # its 100G ports fall back
+    assert read("simulate", *LAB, "--cc", "dcqcn", "--switch-profile", file)["result"] != data["result"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("kmin: 400 kB", "kmin: 4 MB", "kmin = '4 MB' is above kmax"),
+        ("pmax: 0.2}\necn_by", "pmax: 2.0}\necn_by", "ecn.pmax"),
+        ("rate: 400G", "rate: 100G", "names a rate a second time"),
+        ("detection: 200 ms", "detection: 0 s", "watchdog.detection"),
+        ("detection: 200 ms", "detection: 200", "watchdog.detection"),
+        ("action: drop", "action: dorp", "watchdog.action"),
+        ("64 MB", "-1 B", "buffer.total"),
+        ("name: mixed", "name: mixed\npfc: {mode: static, xoff: 1 kB}", "a pause would never end"),
+        ("watchdog", "watchdgo", "watchdog"),
+    ],
+)
+def test_faults_of_a_switch_profile(tmp_path, old, new, says):
+    file = tmp_path / "bad.yaml"
+    assert old in PROFILE_FILE
+    file.write_text(PROFILE_FILE.replace(old, new))
+    result = invoke("simulate", *LAB, "--cc", "dcqcn", "--switch-profile", file)
+    assert result.exit_code == 1, result.output
+    assert f"{file}:" in result.stderr
+    assert says in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_switch_profile_that_is_not_there():
+    result = invoke("simulate", *LAB, "--cc", "dcqcn", "--switch-profile", "nowhere.yaml")
+    assert result.exit_code == 1
+    assert "switch profile 'nowhere.yaml' cannot be read" in result.stderr

@@ -54,6 +54,8 @@ def check_pattern(fabric: Fabric, spec: TrafficSpec, placement: Placement, deman
         assert demand.size_bytes == spec.size  # type: ignore[union-attr]
     else:
         assert demand.size_bytes == round(demand.size.sum())
+    if demand.algorithm != "ring" or spec.kind in ("broadcast", "reduce"):
+        return
     for ring in np.unique(demand.ring[demand.ring >= 0]):
         _check_ring(fabric, placement, demand, int(ring))
 
@@ -69,24 +71,85 @@ def _ranks(spec: TrafficSpec, placement: Placement) -> int:
     return len(placement)
 
 
+#: Bytes that leave hosts by pattern, then by algorithm: of S bytes, k hosts, n ranks, ranks of each host.
+_BY_ALGORITHM = {
+    "tree": lambda size, k, n, g: 2 * (k - 1) * size,  # k-1 edges, half in each tree, up and down
+    "nvls-tree": lambda size, k, n, g: 2 * (k - 1) * size,
+    "in-network": lambda size, k, n, g: size,  # a flow for each tree, whatever its links
+    "nvls": lambda size, k, n, g: 0,
+}
+_BY_PATTERN = {
+    "all-reduce": lambda size, k, n, g: 2 * (n - 1) / n * size * (k if k > 1 else 0),
+    "reduce-scatter": lambda size, k, n, g: (n - 1) / n * size * (k if k > 1 else 0),
+    "all-gather": lambda size, k, n, g: (n - 1) / n * size * (k if k > 1 else 0),
+    "all-to-all": lambda size, k, n, g: (n**2 - (g**2).sum()) * size / n,  # pairs on different hosts
+    "broadcast": lambda size, k, n, g: (k - 1) * size,
+    "reduce": lambda size, k, n, g: (k - 1) * size,
+    "gather": lambda size, k, n, g: (n - g[0]) * size / n,
+    "scatter": lambda size, k, n, g: (n - g[0]) * size / n,
+    "send-recv": lambda size, k, n, g: (k if k > 1 else 0) * size,
+    "point-to-point": lambda size, k, n, g: size,
+}
+_BY_STAGES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}
+_IN_STEPS = ("halving-doubling", "recursive-doubling", "recursive-halving", "pat")
+
+
 def _bytes_between_hosts(spec: TrafficSpec, placement: Placement) -> float:
     """Count all bytes that leave hosts, from the definition of the operation."""
     n, per_host = len(placement), placement.ranks_per_host.astype(float)
     k = len(per_host)
-    if spec.kind in ("all-reduce", "reduce-scatter", "all-gather"):
-        passes = (2 if spec.kind == "all-reduce" else 1) * (n - 1) / n
-        return passes * spec.size * (k if k > 1 else 0)  # each of k edges carries the buffer ``passes`` times
-    if spec.kind == "all-to-all":
-        pairs = n**2 - (per_host**2).sum()  # ordered pairs of ranks on different hosts
-        return float(pairs * spec.size / n)
+    if spec.kind == "flows":
+        return float(sum(flow.size for flow in spec.flows))
     if spec.kind == "permutation":
         return float(len(np.unique(placement.endpoint)) * spec.size)
     if spec.kind == "incast":
         return float(spec.senders * spec.size)
-    if spec.kind == "point-to-point":
-        return float(spec.size)
-    assert spec.kind == "flows", f"say how many bytes {spec.kind} sends between hosts"
-    return float(sum(flow.size for flow in spec.flows))
+    algorithm = getattr(spec, "algorithm", "")
+    if algorithm in _IN_STEPS:
+        return _bytes_by_messages(spec, placement)
+    if algorithm == "hierarchical" and spec.kind in _BY_STAGES:
+        return float(_BY_STAGES[spec.kind] * (k - 1) * spec.size)
+    return float(_BY_ALGORITHM.get(algorithm, _BY_PATTERN[spec.kind])(spec.size, k, n, per_host))
+
+
+def _bytes_by_messages(spec: TrafficSpec, placement: Placement) -> float:
+    """Count bytes between hosts message by message, in plain loops over ranks."""
+    n, host, total = len(placement), placement.host.tolist(), 0.0
+    size, algorithm = float(spec.size), spec.algorithm  # type: ignore[union-attr]
+    if algorithm == "pat":
+        held = [{r} for r in range(n)]
+        distance = 1
+        while distance < n:
+            distance *= 2
+        while distance > 1:
+            distance //= 2
+            # A part must not go round more than once: rank r takes those of the n-1 ranks before it.
+            moves = [
+                (r, (r + distance) % n, {p for p in held[r] if (r - p) % n + distance < n}) for r in range(n)
+            ]
+            for a, b, parts in moves:
+                held[b] |= parts
+                total += len(parts) * size / n * (host[a] != host[b])
+        assert all(len(parts) == n for parts in held)
+        return total
+    low = 1
+    while 2 * low <= n:
+        low *= 2
+    rest = n - low
+    alive = [r for r in range(n) if r >= 2 * rest or r % 2]
+    for r in range(0, 2 * rest, 2):
+        total += 2 * size * (host[r] != host[r + 1])
+    factor = 2 if algorithm == "halving-doubling" else 1
+    part = size
+    distance = 1
+    while distance < low:
+        part = part / 2 if "halving" in algorithm else size
+        if spec.kind == "all-gather":
+            part = distance * size / n
+        for place, r in enumerate(alive):
+            total += factor * part * (host[r] != host[alive[place ^ distance]])
+        distance *= 2
+    return total
 
 
 def _check_ring(fabric: Fabric, placement: Placement, demand: Demand, ring: int) -> None:

@@ -17,10 +17,44 @@ from tests.strategies import fabrics
 
 #: YAML of each kind, with what varies.
 SAMPLES = {
-    "all-reduce": ("size: 1 GiB", "size: 12345 B\nchannels: 3\nqps: 2"),
-    "reduce-scatter": ("size: 1 GiB",),
-    "all-gather": ("size: 1 GiB\nchannels: 1\nwindow: null",),
-    "all-to-all": ("size: 64 MiB", "size: 64 MiB\npxn: false\nqps: 2\nwork_conserving: true"),
+    "all-reduce": (
+        "size: 1 GiB",
+        "size: 12345 B\nchannels: 3\nqps: 2",
+        *(
+            f"size: 1 MiB\nalgorithm: {name}"
+            for name in (
+                "tree",
+                "halving-doubling",
+                "recursive-doubling",
+                "hierarchical",
+                "in-network",
+                "nvls",
+                "nvls-tree",
+            )
+        ),
+    ),
+    "reduce-scatter": (
+        "size: 1 GiB",
+        *(f"size: 1 MiB\nalgorithm: {name}" for name in ("pat", "recursive-halving", "hierarchical", "nvls")),
+    ),
+    "all-gather": (
+        "size: 1 GiB\nchannels: 1\nwindow: null",
+        *(
+            f"size: 1 MiB\nalgorithm: {name}"
+            for name in ("pat", "recursive-doubling", "hierarchical", "nvls")
+        ),
+    ),
+    "all-to-all": (
+        "size: 64 MiB",
+        "size: 64 MiB\npxn: false\nqps: 2\nwork_conserving: true",
+        "size: 64 MiB\nalgorithm: pairwise",
+        "size: 64 MiB\nalgorithm: hierarchical",
+    ),
+    "broadcast": ("size: 1 MiB",),
+    "reduce": ("size: 1 MiB\nchannels: 1",),
+    "gather": ("size: 1 MiB",),
+    "scatter": ("size: 1 MiB",),
+    "send-recv": ("size: 1 MiB",),
     "permutation": ("size: 1 MiB",),
     "incast": ("size: 1 MiB\nsenders: 3",),
     "point-to-point": ("size: 1 MiB\nsrc: 0\ndst: {last}",),
@@ -87,7 +121,11 @@ def test_every_pattern_runs(kind, scheme):
     """Simulated to the end: not faster than ideal, all efficiencies in (0, 1], all flows done by then."""
     fabric = make_fabric("kind: clos\nradix: 8\nhosts: {count: 20, gpus: 2}\npod: {leaves: 3}")
     for text in SAMPLES[kind]:
-        result = run(fabric, f"kind: {kind}\n{text.format(last=39)}", scheme, seed=1)
+        needs = {"algorithm: nvls\n": "ranks: 2", "recursive-halving": "ranks: 32"}
+        extra = next((value for key, value in needs.items() if key in text + "\n"), "")
+        if kind == "all-gather" and "recursive-doubling" in text:
+            extra = "ranks: 32"
+        result = run(fabric, f"kind: {kind}\n{text.format(last=39)}\n{extra}", scheme, seed=1)
         for figure in result.efficiency.to_dict().values():
             assert 0 < figure <= 1 + 1e-9
         assert result.ideal_s <= result.completion_s * (1 + 1e-9)

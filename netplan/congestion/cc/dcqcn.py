@@ -9,7 +9,7 @@ ConnectX flavour (``dcqcn``; the state machine of ``rdma-hw.cc`` in the ns-3 of 
     every tau' (alpha_s)     alpha = (1 - g) alpha + g [a CNP came since the last time]
     every cut_s, if a CNP came since the last cut:
         R_T = R_C if there was an increase since the last cut (or clamp)
-        R_C = max(min_rate, R_C (1 - alpha / 2)); stage = 0; the increase timer begins anew
+        R_C = max(min_rate, R_C max(1 - alpha / 2, min_dec_fac)); stage = 0; the increase timer begins anew
     every timer_s            stage < F: R_C = (R_C + R_T) / 2            fast recovery
                              stage = F: R_T += R_AI, then the same       additive
                              stage > F: R_T += R_HAI, then the same      hyper
@@ -22,9 +22,10 @@ Paper flavour (``dcqcn-paper``): a receiver sends a CNP at most every cnp gap; e
 once, R_T = R_C, and moves alpha up; without CNPs alpha falls every tau'.
 
 Defaults of ``dcqcn`` are those of ``simulation/run.py`` of that repository at 100 Gb/s, of
-``dcqcn-connectx`` those of the NIC firmware (``mlxconfig`` dump: rpg_time_reset 300 us,
-rpg_byte_reset 32767, rpg_threshold 1, AI 5, HAI 50 Mb/s, min rate 1 Mb/s, dce_tcp_g 1019/1024,
-dce_tcp_rtt 1 us, monitor period 4 us), of ``dcqcn-paper`` those of the authors' fluid model.
+``dcqcn-connectx`` those of the NIC firmware (``mlxconfig`` dump: rpg_time_reset 300 us, rpg_byte_reset
+32767, rpg_threshold 1, AI 5, HAI 50 Mb/s, min rate 1 Mb/s, dce_tcp_g 1019/1024, dce_tcp_rtt 1 us, monitor
+period 4 us), of ``dcqcn-paper`` those of the authors' fluid model. min_dec_fac (rpg_min_dec_fac) is 1/2 in
+all of them, which is no limit, as alpha is at most 1; ``dcqcn-long-haul`` has 0.95.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ from netplan.kernels.trains_state import CC_DCQCN
 _MBPS = 1e6 / 8
 _RUN = "alibaba-edu/High-Precision-Congestion-Control simulation/run.py, dcqcn at 100G"
 _FIRMWARE = "mlxconfig dump of a ConnectX NIC; NVIDIA, DCQCN parameters"
+_NONE = "1/2 is no limit, as alpha is at most 1; firmware: rpg_min_dec_fac 50"
+_LONG_HAUL = (
+    "HPE and Juniper, lossless RoCE over 50 to 500 km: T 5 ms, min_dec_fac 95, clamp 1; else the firmware"
+)
 _PAPER = "Zhu et al., SIGCOMM 2015; jitupadhye-zz/rdma stability.m"
 
 _PARAMETERS = (
@@ -51,6 +56,7 @@ _PARAMETERS = (
     Parameter("min_rate", 1000 * _MBPS, "bytes/s", 1.0, 1e12, "no rate falls below it", _RUN),
     Parameter("clamp", 0.0, "1", 0.0, 1.0, "1: every cut lowers the target to the rate", _RUN),
     Parameter("cut_on_cnp", 0.0, "1", 0.0, 1.0, "1: a CNP cuts at once (paper), 0: at the next check", _RUN),
+    Parameter("min_dec_fac", 0.5, "1", 0.5, 0.99, "least part of the rate that a cut leaves", _NONE),
 )
 
 
@@ -88,6 +94,26 @@ DCQCN_CONNECTX = congestion_control(
             rate_ai=5 * _MBPS,
             rate_hai=50 * _MBPS,
             min_rate=1 * _MBPS,
+        ),
+    ),
+    __name__,
+)
+
+DCQCN_LONG_HAUL = congestion_control(
+    replace(
+        DCQCN,
+        name="dcqcn-long-haul",
+        summary="DCQCN as HPE and Juniper set NICs for 50 to 500 km: cuts of 5 %, 5 ms between increases",
+        parameters=_with(
+            _LONG_HAUL,
+            gain=5 / 1024,
+            byte_counter=32767.0,
+            rate_ai=5 * _MBPS,
+            rate_hai=50 * _MBPS,
+            min_rate=1 * _MBPS,
+            timer_s=5e-3,
+            min_dec_fac=0.95,
+            clamp=1.0,
         ),
     ),
     __name__,

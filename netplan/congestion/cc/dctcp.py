@@ -10,14 +10,20 @@ counted in sequence numbers, F being the share of marked packets in it::
     a round trip without cut:    R = R + R_AI
 
 R_AI is one packet a round trip: 615 Mb/s at 13 us.
+
+``dctcp-per-mark`` is what htsim has under this name (``sim/uec.cpp`` of ultraethernet/uet-htsim), without
+alpha. For each acknowledgement, of A bytes::
+
+    no mark:  W = W + A mtu / W        mark:  W = W - A / 3        loss:  W = W - its bytes
 """
 
 from __future__ import annotations
 
 from netplan.congestion.cc.registry import CongestionControl, Parameter, congestion_control
-from netplan.kernels.trains_state import CC_DCTCP
+from netplan.kernels.trains_state import CC_DCTCP, CC_PER_MARK
 
 _MBPS = 1e6 / 8
+_UEC = "ultraethernet/uet-htsim sim/uec.cpp"
 _RUN = "alibaba-edu/High-Precision-Congestion-Control simulation/run.py, dctcp at 100G"
 
 DCTCP = congestion_control(
@@ -35,6 +41,24 @@ DCTCP = congestion_control(
         ),
         window_bdp=1.0,
         acks_wait=True,
+    ),
+    __name__,
+)
+
+DCTCP_PER_MARK = congestion_control(
+    CongestionControl(
+        name="dctcp-per-mark",
+        summary="a window that each mark cuts by a third of what it acknowledges (htsim's DCTCP)",
+        leaves_out="timeouts",
+        code=CC_PER_MARK,
+        signals=("ecn", "loss"),
+        acts_on="window",
+        parameters=(
+            Parameter("cut", 1 / 3, "1", 0.0, 1.0, "part of the marked bytes that a mark takes", _UEC),
+            Parameter("ai", 1.0, "1", 0.0, 1e3, "packets added per round trip", _UEC),
+            Parameter("first_window", 1.5, "1", 0.1, 100.0, "first window, in BDP", _UEC),
+        ),
+        lossless=False,
     ),
     __name__,
 )

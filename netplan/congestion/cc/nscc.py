@@ -11,11 +11,13 @@ A bytes with queueing delay d (RTT less the smallest seen)::
     mark,    d <  D_t:   nothing (another path is tried)
     every 8 packets or round trip:   W += inc / W, inc = 0; once a round trip: W += eta mss a
     quick adapt, once RTT + D_t: after a loss or d > 4 D_t, if less than max / 8 got through:
-                         W = what got through, and marks of what is in flight do not count
-    loss (a trimmed packet comes back as NACK): W -= its bytes
+                         W = what got through; then marks and losses of what was in flight do not count
+    loss (a trimmed packet comes back as NACK): W -= its bytes; its header met no queue, so that its
+                         round trip shows the empty path's
 
 d_avg = d_avg + 0.0125 (d - d_avg), with RTT / 4 for an unmarked late packet. W is between one packet and
-1.5 BDP, where it starts.
+1.5 times the rate times the smallest round trip seen, and begins at 1.5 BDP; a packet is sent if W has
+room for all of it.
 """
 
 from __future__ import annotations

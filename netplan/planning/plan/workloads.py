@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netplan.spec.traffic import RingSpec
+from netplan.spec.traffic import CollectiveSpec
 from netplan.traffic import Demand, Phase, PhaseTraffic, build_demand
 from netplan.traffic.planes import over_planes
 
@@ -68,7 +68,7 @@ class Workload:
 def demands(fabric: Fabric, request: Request) -> Iterator[Workload]:
     """Yield the demands of all workloads on a fabric."""
     for name, placement in (("all-reduce", "packed"), ("all-reduce-random", "random")):
-        spec = RingSpec.model_validate({"name": name, **_RING, "placement": {"kind": placement}})
+        spec = CollectiveSpec.model_validate({"name": name, **_RING, "placement": {"kind": placement}})
         yield Workload(name, build_demand(fabric, spec, seed=request.seed))
     hosts = hosts_of_group(request)
     yield Workload("all-to-all-groups", grouped_all_to_all(fabric, hosts, seed=request.seed))

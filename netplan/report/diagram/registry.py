@@ -30,7 +30,7 @@ class Renderer:
 
 #: Every renderer by name; adding a renderer adds its file here.
 RENDERERS: Registry[Renderer] = Registry(
-    "diagram format", "netplan.report.diagram", ("svg", "png"), OutputError
+    "diagram format", "netplan.report.diagram", ("svg", "png", "html"), OutputError
 )
 
 

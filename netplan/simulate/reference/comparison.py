@@ -98,7 +98,7 @@ class Summary:
     name: str
     runs: int
     flows: int
-    """Large flows whose completion times are compared."""
+    """Large flows whose completion times are compared, each once however many seeds the model ran with."""
     flow_median: float | None
     """Median of their absolute errors."""
     flow_p90: float | None
@@ -257,13 +257,14 @@ def _summary(place: tuple[str, ...], part: Sequence[RunComparison]) -> Summary:
     peaks = [one.queue_peak for one in part if one.queue_peak is not None]
     means = [one.queue_mean for one in part if one.queue_mean is not None]
     pauses = [one.pauses[0] == one.pauses[1] for one in part if one.pauses is not None]
+    runs = len({one.name for one in part})  # a model may have answered a run with several seeds
     return Summary(
         simulator=simulator,
         scenario=scenario,
         protocol=protocol,
         name=name,
-        runs=len(part),
-        flows=len(flows),
+        runs=runs,
+        flows=len(flows) * runs // len(part),
         flow_median=float(np.median(flows)) if len(flows) else None,
         flow_p90=float(np.quantile(flows, 0.9, method="lower")) if len(flows) else None,
         rank_median=float(np.median(ranks)) if len(ranks) else None,
@@ -292,6 +293,6 @@ def _makespans(part: Sequence[RunComparison]) -> tuple[list[float], list[float]]
             continue
         ours, theirs = np.array(pairs).T
         errors.append(float(ours.mean() / theirs.mean()) - 1)
-        if len(pairs) > 1:
+        if len({one.name for one in kind if one.makespan is not None}) > 1:
             spreads.append(float(np.ptp(theirs) / theirs.mean()))
     return errors, spreads

@@ -273,7 +273,7 @@ def parse_runs(content: object, where: str) -> tuple[ReferenceRun, ...]:
     if not isinstance(content, dict) or found != FORMAT:
         raise SpecError(
             f"{where}: format is {found!r}, accepted is {FORMAT!r}",
-            hint="tests/data/make_packet_data.py makes such files",
+            hint="netplan.simulate.reference.records makes such files of records",
         )
     try:
         source = "{name}, {repository}, {commit}".format(**content["simulator"])

@@ -16,7 +16,8 @@ from netplan.interop.source import source_of
 if TYPE_CHECKING:
     from netplan.fabric import Fabric
 
-READABLE = [each.name for each in FORMATS if each.read is not None]
+#: What can be read back from what was written; `lldp` is only read, `test_operations.py` has its own.
+READABLE = [each.name for each in FORMATS if each.read is not None and each.write is not None]
 
 #: Formats that keep every cable and every name.
 GRAPHS = ["ibnetdiscover", "ibsim", "graphml", "dot", "ptm"]

@@ -102,13 +102,15 @@ def test_lldp_faults(text, message):
 def test_rank_file(fabric):
     """Every GPU is one rank, in order, at a slot that its host has."""
     nasty = with_nasty_names(fabric)
-    files = FORMATS.find("rank-file").write(nasty, WriteOptions())
+    writer = FORMATS.find("rank-file").write
+    assert writer is not None
+    files = writer(nasty, WriteOptions())
     slots = dict(re.findall(r"^([A-Za-z0-9._-]+) slots=(\d+)$", files["hostfile"].decode(), re.MULTILINE))
     assert len(slots) == fabric.n_hosts
-    rows = [
-        re.fullmatch(r"rank (\d+)=([A-Za-z0-9._-]+) slot=(\d+)", line)
-        for line in files["rankfile"].decode().splitlines()
-    ]
+    lines = files["rankfile"].decode().splitlines()
+    found = [re.fullmatch(r"rank (\d+)=([A-Za-z0-9._-]+) slot=(\d+)", line) for line in lines]
+    rows = [row for row in found if row is not None]
+    assert len(rows) == len(lines)
     assert [int(row[1]) for row in rows] == list(range(fabric.n_gpus))
     assert all(int(row[3]) < int(slots[row[2]]) for row in rows)
     names = plain_names(nasty)

@@ -21,7 +21,9 @@ TREE = "kind: leaf-spine\nradix: 8\nhosts: {count: 16, gpus: 4, nics: 2}\nspine:
 
 def configs(fabric, **options):
     """Write; return the files."""
-    return FORMATS.find("sonic").write(fabric, WriteOptions(settings=options))
+    writer = FORMATS.find("sonic").write
+    assert writer is not None
+    return writer(fabric, WriteOptions(settings=options))
 
 
 @given(fabric=fabrics())
@@ -105,7 +107,10 @@ def switch(name, neighbours, speed="400000", **more):
     ("text", "message"),
     [
         ("[]", "file:1: is no config_db.json of SONiC: it has no DEVICE_METADATA"),
-        ('{"DEVICE_METADATA": {"localhost": {}}}', "file:1: DEVICE_METADATA has no localhost with a hostname"),
+        (
+            '{"DEVICE_METADATA": {"localhost": {}}}',
+            "file:1: DEVICE_METADATA has no localhost with a hostname",
+        ),
         ('{"DEVICE_METADATA": 1}', "DEVICE_METADATA is no table"),
         ('{"DEVICE_METADATA": {"localhost": {"hostname": "a"}}}', "'a' has no DEVICE_NEIGHBOR"),
         (switch("a", {"Ethernet0": ("h", "eth0")}, "fast"), "'Ethernet0' has the speed 'fast'"),

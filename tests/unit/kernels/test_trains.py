@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from netplan.congestion.cc.registry import PROTOCOLS
 from netplan.congestion.dynamics import Flows, Network, Options, Outcome, run_flows
-from netplan.congestion.switch import EcnCurve, PfcThresholds, SwitchBuffer, SwitchProfile
+from netplan.congestion.switch import EcnCurve, PfcThresholds, PfcWatchdog, SwitchBuffer, SwitchProfile
 from netplan.kernels.trains_cc import uniform
 from netplan.kernels.trains_reference import Dcqcn, Link, Sender, Switch, simulate_packets
 from tests.unit.congestion.trains import flows, network
@@ -34,6 +34,10 @@ def reference(
         reserve = profile.buffer.reserved_bytes
         pool = profile.buffer.total_bytes - sum(link.room for link in into) - len(into) * reserve
         switches[int(s)] = Switch(pool, reserve, profile.pfc.xon_offset_bytes, profile.buffer.lossless)
+        if profile.watchdog is not None:
+            switches[int(s)].watchdog = profile.watchdog.action
+            switches[int(s)].detect = profile.watchdog.detection_s
+            switches[int(s)].restore = profile.watchdog.restoration_s
     senders = [
         Sender(
             size=offered.size[f],
@@ -63,6 +67,7 @@ def assert_same(out: Outcome, links: list[Link], senders: list[Sender]) -> None:
     np.testing.assert_array_equal(out.marks, [sender.marks for sender in senders])
     np.testing.assert_array_equal(out.pauses, [link.pauses for link in links])
     np.testing.assert_array_equal(out.drops, [link.drops for link in links])
+    np.testing.assert_array_equal(out.storms, [link.storms for link in links])
     np.testing.assert_allclose(out.peak_queue, [link.peak for link in links], rtol=1e-9, atol=1e-6)
 
 
@@ -72,8 +77,9 @@ def assert_same(out: Outcome, links: list[Link], senders: list[Sender]) -> None:
     protocol=st.sampled_from(["none", "dcqcn"]),
     lossless=st.booleans(),
     window=st.sampled_from([0.0, 40e3]),
+    watchdog=st.sampled_from([None, PfcWatchdog(3e-6, 7e-6), PfcWatchdog(3e-6, 7e-6, "forward")]),
 )
-def test_single_packets_equal_the_obvious_simulator(data, protocol, lossless, window):
+def test_single_packets_equal_the_obvious_simulator(data, protocol, lossless, window, watchdog):
     """Two switches and a trunk: six hosts, any flows between them, small buffers and thresholds."""
     # Odd rates and delays, lest two packets arrive at one instant: they would have no order.
     hosts = [
@@ -85,6 +91,7 @@ def test_single_packets_equal_the_obvious_simulator(data, protocol, lossless, wi
         EcnCurve(20e3, 80e3, 0.3),
         PfcThresholds("dynamic", alpha=0.5),
         SwitchBuffer(700e3 if lossless else 150e3, lossless=lossless),
+        watchdog=watchdog,
     )
     net, number = network([*hosts, (6, 7, 99.13, 2.0)], 6, profile)
     pairs = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair[0] != pair[1])

@@ -15,7 +15,7 @@ from netplan.planning import failures as module
 from netplan.planning.failure_classes import element_classes
 from netplan.planning.failure_rates import RATES, rates_with
 from netplan.planning.failures import Draws, study_failures
-from netplan.spec.traffic import PermutationSpec, RingSpec
+from netplan.spec.traffic import CollectiveSpec, PermutationSpec
 from tests.contracts.making import damage_of, make_demand, make_fabric, run
 from tests.fabrics import (
     fat_tree_k4,
@@ -31,7 +31,9 @@ from tests.fabrics import (
 CROSS_LEAF = PermutationSpec.model_validate(
     {"name": "cross", "kind": "permutation", "size": "1 MiB", "cross_leaf": True}
 )
-ALL_REDUCE = RingSpec.model_validate({"name": "ring", "kind": "all-reduce", "size": "1 GiB", "window": None})
+ALL_REDUCE = CollectiveSpec.model_validate(
+    {"name": "ring", "kind": "all-reduce", "size": "1 GiB", "window": None}
+)
 
 
 def dragonfly_tiny():

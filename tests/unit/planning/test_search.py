@@ -131,7 +131,12 @@ def test_knobs_that_cannot_be(names, says, hint):
 
 
 def test_usual_knobs():
-    assert [knob.name for knob in find_knobs(PROTOCOLS.find("dcqcn"))] == ["timer_s", "rate_ai", "ecn"]
+    assert [knob.name for knob in find_knobs(PROTOCOLS.find("dcqcn"))] == [
+        "timer_s",
+        "ecn",
+        "rate_ai",
+        "min_dec_fac",
+    ]
     assert find_knobs(PROTOCOLS.find("dcqcn-connectx"))[0].name == "timer_s"
     knob = next(knob for knob in find_knobs(PROTOCOLS.find("hpcc")) if knob.name == "eta")
     assert knob.high == 1.0  # its own limit, not 16 times the start

@@ -80,7 +80,7 @@ def test_any_name_can_be_drawn(renderer, names):
 
 
 def test_an_unknown_format_is_refused_with_those_there_are():
-    with pytest.raises(NetplanError, match=r"diagram format 'svgz' is not one of svg, png") as error:
+    with pytest.raises(NetplanError, match=r"diagram format 'svgz' is not one of svg, png, html") as error:
         render_diagram(fabric_named("lab"), ".svgz")
     assert error.value.hint == "svg"
 
