@@ -170,7 +170,7 @@ The packet format and the latencies that go with a scheme. Payload fraction: pay
 """
 
 
-def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table."""
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -331,13 +331,13 @@ def parts_page() -> str:
     rules = [(rule.code, _sentence(rule.title), rule.source) for rule in RULES.values()]
     parts += [_RULES, table(("code", "what must hold", "source"), rules)]
     parts.append("## Sources\n")
-    rows = []
+    sources: list[tuple[str, ...]] = []
     for _, part in catalogue.parts():
         for name in type(part).model_fields:
             figure = getattr(part, name)
             if isinstance(figure, Figure | PriceSpec):
-                rows.append((f"`{part.name}`", name, figure.confidence, figure.date, figure.source))
-    parts.append(table(("part", "figure", "confidence", "date", "source"), rows))
+                sources.append((f"`{part.name}`", name, figure.confidence, figure.date, figure.source))
+    parts.append(table(("part", "figure", "confidence", "date", "source"), sources))
     return "\n".join(parts)
 
 

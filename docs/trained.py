@@ -74,12 +74,12 @@ def training_page(table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
         )
     head = ("run", "figure", "published", "netplan", "error", "goal", "met", "source")
     parts = [_HEAD, "## Steps and utilisation\n\n", table(head, rows)]
-    rows = []
+    ratios = []
     for ratio in RATIOS:
         small, large = (run(each, fabrics) for each in (ratio.small, ratio.large))
         got = figure(ratio.large, large) / figure(ratio.small, small)
         met = abs(got - ratio.published) <= ratio.points
-        rows.append(
+        ratios.append(
             (
                 ratio.name,
                 f"{ratio.published:.3f}",
@@ -90,8 +90,8 @@ def training_page(table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
                 ratio.source,
             )
         )
-    head = ("run", "published", "netplan", "points off", "goal", "met", "source")
-    parts += ["\n## Scaling: MFU of the large run over the small one\n\n", table(head, rows)]
+    titles = ("run", "published", "netplan", "points off", "goal", "met", "source")
+    parts += ["\n## Scaling: MFU of the large run over the small one\n\n", table(titles, ratios)]
     parts += [_SHARES, _network_gain(table)]
     return "".join(parts)
 
