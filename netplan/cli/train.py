@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,7 +178,8 @@ def scaling_sizes(scaling: str | None, plot: str | None) -> list[int]:
         return []
     sizes = []
     for item in options.split_list(scaling, "--scaling"):
-        if not item.replace("_", "").isdigit():
+        # int() accepts fewer forms than isdigit(): no superscripts, no doubled underscores.
+        if re.fullmatch(r"0*[1-9][0-9]*(_[0-9]+)*", item, re.ASCII) is None:
             message = f"{item!r} is not a number of GPUs"
             raise click.BadParameter(message, param_hint="--scaling")
         sizes.append(int(item))

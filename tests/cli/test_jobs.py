@@ -242,6 +242,9 @@ def test_train_scaling(tmp_path):
             "63 GPUs are no multiple of tp x cp x pp = 2 x 1 x 1",
         ),
         (("--tp", "1", "--pp", "1", "--zero", "1", "--scaling", "8,x"), 2, "'x' is not a number of GPUs"),
+        (("--tp", "1", "--pp", "1", "--scaling", "8²"), 2, "'8²' is not a number of GPUs"),
+        (("--tp", "1", "--pp", "1", "--scaling", "0"), 2, "'0' is not a number of GPUs"),
+        (("--tp", "1", "--pp", "1", "--scaling", "1__0"), 2, "'1__0' is not a number of GPUs"),
         (("--plot", "a.svg"), 2, "draws what --scaling finds"),
     ],
 )
