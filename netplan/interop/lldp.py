@@ -1,7 +1,7 @@
 r"""LLDP: what ``lldpcli show neighbors -f json`` says on every switch, read one answer after another.
 
 An answer does not say who gave it: each is put below the name of its switch, ``{"leaf-0": {"lldp": ...}}``,
-or wrapped by hand as ``(echo "{\\"$(hostname)\\":"; lldpcli show neighbors -f json; echo "}")``. Both ends
+or wrapped by hand as ``(echo "{\"$(hostname)\":"; lldpcli show neighbors -f json; echo "}")``. Both ends
 may tell of a cable. A neighbour whose chassis is no bridge or router, or that gave no answer and says
 nothing, is a host.
 

@@ -44,8 +44,7 @@ def test_formulas():
             "Source;Source Port;Destination;Destination Port;Speed\n"
             "leaf1;1;server-1;eth0;400G\nleaf1;2;server-2;eth0;400G\n"
         ),
-        "# as cabled\tx\n".replace("# as cabled\tx\n", "")
-        + "from\tfrom port\tto\tto port\tGbps\nserver-1\teth0\tleaf1\t1\t400\nserver-2\teth0\tleaf1\t2\t400",
+        "from\tfrom port\tto\tto port\tGbps\nserver-1\teth0\tleaf1\t1\t400\nserver-2\teth0\tleaf1\t2\t400",
         'A,B,speed\nserver-1,"leaf1",50 GB/s\n\n#comment,x\nserver-2,leaf1,400 Gb/s\n',
     ],
 )
