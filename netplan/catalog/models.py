@@ -39,15 +39,15 @@ def load_model(source: str) -> ModelSpec:
         The file has faults; all are listed.
     """
     path = Path(source)
-    if path.suffix == "" and not path.exists():
-        names = [each.stem for each in _folder().glob("*.yaml")]
-        if source not in names:
-            near = did_you_mean(source, names)
-            raise CatalogError(
-                f"model {source!r} is neither a shipped name nor a file",
-                hint=f"did you mean {near}? (netplan list models)" if near else "netplan list models",
-            )
+    names = [each.stem for each in _folder().glob("*.yaml")]
+    if source in names:  # a file or folder of that name beside the user does not hide it: ./NAME is that one
         path = _folder() / f"{source}.yaml"
+    elif path.suffix == "" and not path.exists():
+        near = did_you_mean(source, names)
+        raise CatalogError(
+            f"model {source!r} is neither a shipped name nor a file",
+            hint=f"did you mean {near}? (netplan list models)" if near else "netplan list models",
+        )
     try:
         with path.open("rb") as file:
             text = file.read(MOST_BYTES)

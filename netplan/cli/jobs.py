@@ -90,7 +90,7 @@ def command(
     target = api.fail(built, failures, seed=seed) if failures else built
     settings: dict[str, Any] = {"seed": seed, "on_dead": on_dead, "routing": routing, "qps": qps}
     if scaling is not None:
-        sizes = [_size(item) for item in options.split_list(scaling, "--scaling")]
+        sizes = options.split_sizes(scaling)
         kinds = ("packed", "fragmented") if placement is None else tuple(dict.fromkeys(("packed", placement)))
         _check_plot(plot, jobs=len(spec.jobs))
         with options.progress_on_stderr() as progress:
@@ -115,15 +115,6 @@ def command(
     title = f"{len(outcomes)} job(s) on {built.name}: {routing}, max-min rates, seed {seed}"
     data = {"schema": SCHEMA, "jobs": jobs_to_dict(outcomes)}
     options.emit(form, output, data, lambda: [jobs_table(outcomes, title)])
-
-
-def _size(text: str) -> int:
-    """Read a number of GPUs."""
-    digits = text.replace("_", "")
-    if not digits.isdigit():
-        message = f"{text!r} is not a number of GPUs"
-        raise click.BadParameter(message, param_hint="--scaling")
-    return int(digits)
 
 
 def _check_plot(plot: str | None, *, jobs: int) -> None:

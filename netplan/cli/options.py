@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -361,6 +362,18 @@ def split_list(text: str, option: str) -> list[str]:
         message = f"names {repeated!r} twice"
         raise click.BadParameter(message, param_hint=option)
     return items
+
+
+def split_sizes(text: str) -> list[int]:
+    """Read the numbers of GPUs of ``--scaling``."""
+    sizes = []
+    for item in split_list(text, "--scaling"):
+        # int() accepts fewer forms than isdigit(): no superscripts, no doubled underscores.
+        if re.fullmatch(r"0*[1-9][0-9]*(_[0-9]+)*", item, re.ASCII) is None:
+            message = f"{item!r} is not a number of GPUs"
+            raise click.BadParameter(message, param_hint="--scaling")
+        sizes.append(int(item))
+    return sizes
 
 
 def emit(form: str, output: str | None, data: Any, tables: Callable[[], Sequence[Table]]) -> None:  # noqa: ANN401

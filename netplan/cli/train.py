@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from netplan.cli import options
 from netplan.files import write_file
@@ -31,6 +31,12 @@ _SIZES = {
     "recompute": "recompute",
     "placement": "placement",
 }
+
+#: Options that ``--jobs`` hands on.
+_OF_JOBS = (
+    *("routing", "qps", "scaling", "plot", "placement"),
+    *("failures", "overrides", "seed", "form", "output"),
+)
 
 
 def layout_options(command: Command) -> Command:
@@ -124,8 +130,8 @@ def command(
             message = "takes the place of MODEL and --search"
             raise click.BadParameter(message, param_hint="--jobs")
         context = click.get_current_context()
-        same = {name: context.params[name] for name in ("routing", "qps", "scaling", "plot", "placement")}
-        same |= {name: context.params[name] for name in ("failures", "overrides", "seed", "form", "output")}
+        _refuse_beside_jobs(context)
+        same = {name: context.params[name] for name in _OF_JOBS}
         context.invoke(run_jobs, fabric=fabric, jobs=jobs, name=None, on_dead="shrink", **same)
         return
     if model is None:
@@ -169,6 +175,25 @@ def command(
     options.emit(form, output, data, lambda: [*job_tables(job, report), *extra])
 
 
+def _refuse_beside_jobs(context: click.Context) -> None:
+    """Refuse options that say how one job is trained: with ``--jobs`` the file says it of each.
+
+    Raises
+    ------
+    click.BadParameter
+        Such an option was given; all are named.
+    """
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in {*_OF_JOBS, "fabric", "model", "search", "jobs", "verbose"}
+        and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        message = f"does not go with {', '.join(given)}: the file of jobs says it of each job"
+        raise click.BadParameter(message, param_hint="--jobs")
+
+
 def scaling_sizes(scaling: str | None, plot: str | None) -> list[int]:
     """Read the sizes of ``--scaling``."""
     if scaling is None:
@@ -176,14 +201,7 @@ def scaling_sizes(scaling: str | None, plot: str | None) -> list[int]:
             message = "draws what --scaling finds"
             raise click.BadParameter(message, param_hint="--plot")
         return []
-    sizes = []
-    for item in options.split_list(scaling, "--scaling"):
-        # int() accepts fewer forms than isdigit(): no superscripts, no doubled underscores.
-        if re.fullmatch(r"0*[1-9][0-9]*(_[0-9]+)*", item, re.ASCII) is None:
-            message = f"{item!r} is not a number of GPUs"
-            raise click.BadParameter(message, param_hint="--scaling")
-        sizes.append(int(item))
-    return sizes
+    return options.split_sizes(scaling)
 
 
 def layout_wishes(wishes: dict[str, Any]) -> dict[str, Any]:

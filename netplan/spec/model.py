@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from annotated_types import Gt
+from annotated_types import Ge, Gt
 from pydantic import Strict, TypeAdapter, model_validator
 
 from netplan.spec.base import Refusal, SpecModel
@@ -22,9 +22,9 @@ class ExpertsSpec(SpecModel):
     """How many of them each token goes to."""
     ffn: Count
     """Inner size of an expert."""
-    shared: Annotated[int, Strict()] = 0
+    shared: Annotated[int, Strict(), Ge(0)] = 0
     """Experts that every token goes to."""
-    dense_layers: Annotated[int, Strict()] = 0
+    dense_layers: Annotated[int, Strict(), Ge(0)] = 0
     """First layers that have a dense feed-forward network instead."""
     most_hosts: Count | None = None
     """Hosts that a token's experts are on, at most (node-limited routing); no limit when omitted."""
@@ -72,7 +72,7 @@ class ModelSpec(SpecModel):
     """Tokens of the vocabulary, padding included."""
     sequence: Count
     """Tokens of a sequence in training."""
-    positions: Annotated[int, Strict()] = 0
+    positions: Annotated[int, Strict(), Ge(0)] = 0
     """Learned positions; 0 for rotary or none."""
     tied: bool = False
     """Whether the output layer shares the embedding's weights."""
@@ -97,7 +97,7 @@ class ModelSpec(SpecModel):
         experts = self.experts
         if experts is not None and experts.top_k > experts.count:
             raise Refusal(f"is more than the experts there are ({experts.count})", path="experts.top_k")
-        if experts is not None and not 0 <= experts.dense_layers < self.layers:
+        if experts is not None and experts.dense_layers >= self.layers:
             raise Refusal(f"is not less than layers ({self.layers})", path="experts.dense_layers")
         return self
 
@@ -110,6 +110,22 @@ class ModelSpec(SpecModel):
     def heads_of_keys(self) -> int:
         """Heads of keys and values."""
         return self.kv_heads or self.heads
+
+    @property
+    def size_of_query(self) -> int:
+        """Size of a head's query and key, as they are multiplied."""
+        return self.size_of_head if self.latent is None else self.latent.rope + self.latent.nope
+
+    @property
+    def size_of_value(self) -> int:
+        """Size of a head's value."""
+        return self.size_of_head if self.latent is None else self.latent.value
+
+    @property
+    def width_of_keys_and_values(self) -> int:
+        """Keys and values of a token in a layer, all heads: latent ones as they are expanded."""
+        heads = self.heads_of_keys if self.latent is None else self.heads
+        return heads * (self.size_of_query + self.size_of_value)
 
     @property
     def expert_layers(self) -> int:

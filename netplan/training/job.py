@@ -9,6 +9,7 @@ other replicas.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from netplan.fabric import Fabric
-    from netplan.training.jobs import StepNetwork
+    from netplan.training.exchanges import StepNetwork
 
 __all__ = ["JobReport", "TrainingJob", "accelerator_of", "default_batch", "fits_in"]
 
@@ -221,7 +222,7 @@ class TrainingJob:
         """Return what the job gets with a layout."""
         network = self.networks.network(layout)
         step = self.timer.step(layout, network)
-        copies = max(layout.ep // layout.cp, 1)  # as many as one set of experts is spread over
+        copies = layout.ep // math.gcd(layout.ep, layout.cp)  # the fewest that one set of experts needs
         one = replace(layout, dp=copies, placement="packed")
         training = self.timer.training
         alone = StepTimer(

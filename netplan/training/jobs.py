@@ -24,12 +24,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from netplan.errors import NetplanError, TrafficError
 from netplan.traffic.placement import Placement, place_ranks
+from netplan.training.exchanges import Exchange, StepNetwork
 from netplan.training.groups import RankGrid
 from netplan.training.laying import Laid, NetworkOptions
 from netplan.training.network import FabricNetwork
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from netplan.traffic.damaged import OnDead
 
 __all__ = [
-    "Exchange",
     "Job",
     "JobOutcome",
     "SharedNetwork",
@@ -60,25 +60,6 @@ ROUNDS = 20
 
 #: Relative change of a step that counts as none.
 _STAYS = 1e-6
-
-
-class StepNetwork(Protocol):
-    """What a step asks for the time of its communication."""
-
-    def time(self, axis: str, collective: str, bytes: float) -> float:  # noqa: A002
-        """Return seconds."""
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A kind of communication of a step."""
-
-    axis: str
-    collective: str
-    bytes: float
-    """Size of one, as nccl-tests counts it."""
-    count: float
-    """How many of them one after another in a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +353,7 @@ def _shares(
     for each in job.exchanges:
         key = (each.axis, each.collective)
         if key in busy:
-            busy[key] += each.count * network.time(each.axis, each.collective, each.bytes)
+            busy[key] += each.on(network)
     return {key: min(time / step, 1.0) for key, time in busy.items()}
 
 

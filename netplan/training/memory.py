@@ -8,13 +8,14 @@ split over the ranks that hold the same ones.
 Activations of a layer per micro-batch (Korthikanti et al. 2022, generalised to grouped-query attention and
 gated networks), s b tokens, t tensor ranks: norms 4 h, attention 2 h (its input) + 2 (heads + 2 kv) d + 2
 heads d, feed-forward 2 h + 2 (2 + 1) ffn or 2 x 2 ffn, a mask of h for each dropout; divided by t, with
-sequence parallelism all of it. Without fused attention scores, softmax and mask: 5 heads s each, unless
-recomputed (selective). Full recomputation keeps the layer's input, 2 h, and one layer whole. For h heads of
-d and ffn = 4 h this is their 34 s b h, and 5 a s^2 b.
+sequence parallelism all of it. Latent attention has its own sizes of query, key and value, and keeps what
+it compresses them to on every tensor rank. Without fused attention scores, softmax and mask: 5 heads s
+each, unless recomputed (selective). Full recomputation keeps the layer's input, 2 h, and one layer whole.
+For h heads of d and ffn = 4 h this is their 34 s b h, and 5 a s^2 b.
 
-In flight: the first stage holds pp micro-batches of all its layers, with v virtual stages 1 + (pp - 1)/(pp
-v) of them. The last stage holds the logits in 32 bits. `RESERVE` is for the driver, communicators and
-fragmentation.
+In flight: the first stage holds pp micro-batches of all its layers, with v virtual stages pp + (pp - 1)/v;
+the last stage one, with virtual stages pp - (pp - 1)/v, and the logits in 32 bits. The fuller of the two
+counts. `RESERVE` is for the driver, communicators and fragmentation.
 """
 
 from __future__ import annotations
@@ -106,8 +107,6 @@ def _activations(model: ModelSpec, training: TrainingSpec, layout: Layout) -> fl
     sequence = training.sequence or model.sequence
     tokens = layout.micro_batch * sequence / layout.cp
     split = layout.tp if training.sequence_parallel else 1
-    size = model.size_of_head
-    inner, kv = model.heads * size, model.heads_of_keys * size
     ffn: float = model.ffn
     if model.experts is not None:
         ffn = max(
@@ -116,21 +115,26 @@ def _activations(model: ModelSpec, training: TrainingSpec, layout: Layout) -> fl
         )
     masks = model.hidden * (2 if training.dropout else 0)
     kept = 8.0 * model.hidden + masks
-    inside = 2.0 * (inner + 2 * kv) + 2.0 * inner + (6.0 if model.gated else 4.0) * ffn
+    attention = model.heads * (model.size_of_query + model.size_of_value) + model.width_of_keys_and_values
+    inside = 2.0 * attention + (6.0 if model.gated else 4.0) * ffn
+    if model.latent is not None:  # what queries, keys and values are made of; every tensor rank has it whole
+        kept += 2.0 * split * (model.latent.query_rank + model.latent.kv_rank + model.latent.rope)
     scores = 0.0
     if not training.flash:
         scores = (5.0 if training.dropout else 4.0) * model.heads * sequence / layout.tp
     layer = kept / split + inside / layout.tp + (0.0 if layout.recompute == "selective" else scores)
     whole = kept / split + inside / layout.tp + scores
-    layers = max(stage_layers(model.layers, layout.pp))
-    in_flight = float(layout.pp)
-    if layout.virtual_stages > 1:
-        in_flight *= 1 + (layout.pp - 1) / (layout.pp * layout.virtual_stages)
-    batches = training.global_batch / (layout.dp * layout.micro_batch)
-    in_flight = min(in_flight, max(batches, 1.0))
-    if layout.recompute == "full":
-        stored = 2.0 * model.hidden / split * layers * in_flight + whole
-    else:
-        stored = layer * layers * in_flight
-    logits = 4.0 * tokens * model.vocabulary / layout.tp if layout.pp == 1 else 0.0
-    return tokens * stored + logits
+    stages = stage_layers(model.layers, layout.pp)
+    batches = max(training.global_batch / (layout.dp * layout.micro_batch), 1.0)
+    virtual = layout.virtual_stages
+    first = layout.pp + (layout.pp - 1) / virtual if virtual > 1 else float(layout.pp)
+    last = layout.pp - (layout.pp - 1) / virtual if virtual > 1 else 1.0
+
+    def stored(layers: int, in_flight: float) -> float:
+        held = layers * min(in_flight, batches)
+        if layout.recompute == "full":
+            return 2.0 * model.hidden / split * held + whole
+        return layer * held
+
+    logits = 4.0 * model.vocabulary / layout.tp
+    return tokens * max(stored(max(stages), first), stored(stages[-1], last) + logits)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.model import ModelSpec
     from netplan.spec.training import TrainingSpec
-    from netplan.training.jobs import StepNetwork
+    from netplan.training.exchanges import StepNetwork
 
 __all__ = ["LayoutSearch", "NetworkMaker", "StepModel", "plain_layout", "search_layouts", "space_of"]
 

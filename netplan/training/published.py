@@ -7,7 +7,7 @@ fabric; the network's part comes from the engine, with NCCL's times, `ecmp` and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from netplan.catalog.accelerators import find_accelerator
@@ -135,7 +135,17 @@ RUNS: tuple[PublishedRun, ...] = (
     *_megatron("Megatron 1T", "megatron-1t", 8, 64, 1, 1, 512, (94.42, 71.49)),
     _llama("Llama 3 405B, 8,192 GPUs", 64, 1, 8192, 2048, "mfu_causal", 0.43, None),
     _llama("Llama 3 405B, 16,384 GPUs", 128, 1, 8192, 2048, "mfu_causal", 0.41, (0.38, 0.43)),
-    _llama("Llama 3 405B, 16,384 GPUs, 131,072 tokens", 8, 16, 131072, 128, "mfu_causal", 0.38, (0.38, 0.43)),
+    replace(
+        _llama(
+            "Llama 3 405B, 16,384 GPUs, 131,072 tokens",
+            *(8, 16, 131072, 128),
+            "mfu_causal",
+            0.38,
+            (0.38, 0.43),
+        ),
+        reason="below the band's edge, which is this very run, by less than its rounding; the model takes a"
+        " part of the GPU for gathering keys and values beside attention",
+    ),
     *(
         PublishedRun(
             f"Megatron 530B, 2,240 GPUs, {recompute} recomputation",

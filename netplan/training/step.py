@@ -15,9 +15,11 @@ which is (m + (p - 1) / v) (t_f + t_b) for equal stages. Added to it:
   With ``overlap_gradients`` what is longer than the last micro-batch's backward (gradients) or the first
   one's forward (parameters) is exposed, and the last of as many buckets as the stage has layers in any
   case. ZeRO 3 gathers a layer's weights ahead of it, twice a micro-batch: exposed is what is longer than
-  the layer before, and the first;
+  the layer before, and the first. Common parameters and those of experts go over the same ports, one after
+  the other;
 * *sharing*: communication beside computation takes `SHARED` of the accelerator from it: NCCL's channels
-  have a multiprocessor each, 16 to 20 of 108 to 132 (Calculon's processor_usage is 0.15 too);
+  have a multiprocessor each, 16 to 20 of 108 to 132 (Calculon's processor_usage is 0.15 too). Sends between
+  stages have fewer, `SHARED_SENDS`. It is charged to the axis that is hidden;
 * *optimizer*: its memory traffic, 30 bytes a parameter that the GPU updates.
 
 Communication of the tensor ranks, per layer and micro-batch (Korthikanti et al. 2022): with sequence
@@ -42,13 +44,14 @@ from typing import TYPE_CHECKING, Any
 
 from netplan.errors import SpecError
 from netplan.training.compute import Device, Shape, head_time, layer_time, model_flops
+from netplan.training.exchanges import Exchange
 from netplan.training.memory import Memory, memory_of, parameters_of_rank, stage_layers
 
 if TYPE_CHECKING:
     from netplan.catalog.accelerators import Accelerator
     from netplan.spec.model import ModelSpec
     from netplan.spec.training import TrainingSpec
-    from netplan.training.jobs import Exchange, StepNetwork
+    from netplan.training.exchanges import StepNetwork
     from netplan.training.layouts import Layout
 
 __all__ = ["StepResult", "StepTimer", "check_layout"]
@@ -58,6 +61,13 @@ _BYTES = 2.0
 
 #: Part of the accelerator that communication takes from computation beside it.
 SHARED = 0.15
+
+#: The same for sends to one rank: NCCL gives a 400 Gb/s NIC max(2, ceil(GB/s / 14)) = 4 channels (issue 1272
+#: of NVIDIA/nccl), of 132 multiprocessors.
+SHARED_SENDS = 0.03
+
+#: Axes of groups that are reported with another.
+_AXES = {"dp-cp": "dp", "edp": "dp"}
 
 #: Memory traffic of the optimizer for a parameter [bytes]: reads and writes weight, moments, gradient.
 _UPDATE = 30.0
@@ -73,9 +83,10 @@ class StepResult:
     bubble_s: float
     """The slowest stage waits for the pipeline to fill and drain."""
     exposed: dict[str, float]
-    """Communication that nothing hides, by axis: tp, ep, cp, pp, dp [s]."""
+    """What communication adds to the step, by axis: tp, ep, cp, pp, dp [s]. Where computation hides it, it
+    still takes a part of the accelerator (`SHARED`)."""
     total: dict[str, float]
-    """All communication, hidden or not, by axis [s]."""
+    """All communication of the slowest stage, hidden or not, by axis [s]."""
     recompute_s: float
     """Of the computation, what is done twice."""
     mfu: float
@@ -198,41 +209,38 @@ class StepTimer:
         network
             Gives the time of communication: ``time(axis, collective, bytes)``.
         """
-        shape, batches = self._shape(layout), self.training.global_batch // (layout.dp * layout.micro_batch)
+        shape, batches = self._shape(layout), self._batches(layout)
         stages = stage_layers(self.model.layers, layout.pp)
         compute, again, tp, ep, cp = self._stages(layout, shape, network, stages)
         busy = [c + t + e + x for c, t, e, x in zip(compute, tp, ep, cp, strict=True)]
         slowest = max(range(layout.pp), key=busy.__getitem__)
         bubble = (sum(busy) - busy[slowest]) / layout.virtual_stages
-        send, sends = self._sends(layout, shape, network, batches)
-        gradients, exposed_dp = self._data(layout, shape, network, stages[slowest], batches)
-        optimizer = self._optimizer(layout)
+        total = dict.fromkeys(("tp", "ep", "cp", "pp", "dp"), 0.0)
+        for each in self._exchanges(layout, stages[slowest]):
+            total[_AXES.get(each.axis, each.axis)] += each.on(network)
         exposed = {
             "tp": batches * tp[slowest],
             "ep": batches * ep[slowest],
             "cp": batches * cp[slowest],
-            "pp": sends,
-            "dp": exposed_dp + SHARED * max(gradients - exposed_dp, 0.0),
+            "pp": self._exposed_sends(layout, shape, network, batches),
+            "dp": self._exposed_data(layout, shape, network, stages[slowest]),
         }
+        for axis, late in exposed.items():
+            shared = SHARED_SENDS if axis == "pp" else SHARED
+            exposed[axis] = late + shared * max(total[axis] - late, 0.0)
+        optimizer = self._optimizer(layout)
         compute_s = batches * compute[slowest] + optimizer
         step = compute_s + bubble + sum(exposed.values())
         flops = model_flops(self.model, self.tokens, self.sequence)
         gpus = layout.n_ranks
         peak = gpus * self.device.peak * step
         twice = batches * again[slowest]
-        hidden = 1 - self.training.overlap_tensor
         return StepResult(
             step_s=step,
             compute_s=compute_s,
             bubble_s=bubble,
             exposed=exposed,
-            total={
-                "tp": exposed["tp"] / hidden if hidden else 0.0,
-                "ep": exposed["ep"],
-                "cp": exposed["cp"],
-                "pp": 2.0 * layout.virtual_stages * batches * send if layout.pp > 1 else 0.0,
-                "dp": gradients,
-            },
+            total=total,
             recompute_s=twice,
             mfu=flops / peak,
             mfu_causal=(flops - self._masked()) / peak,
@@ -243,20 +251,24 @@ class StepTimer:
         )
 
     def exchanges(self, layout: Layout) -> tuple[Exchange, ...]:
-        """Return what a step communicates, kind by kind."""
-        asked: dict[tuple[str, str, float], float] = {}
-        times = {"now": 1.0}
+        """Return what a GPU of the stage with the most layers communicates in a step, kind by kind."""
+        return self._exchanges(layout, max(stage_layers(self.model.layers, layout.pp)))
 
-        class Listens:
-            def time(self, axis: str, collective: str, bytes: float) -> float:  # noqa: A002
-                key = (axis, collective, bytes)
-                asked[key] = asked.get(key, 0.0) + times["now"]
-                return 0.0
+    def _exchanges(self, layout: Layout, layers: int) -> tuple[Exchange, ...]:
+        shape, batches = self._shape(layout), self._batches(layout)
+        passes = layers * batches
+        routed = passes * self.model.expert_layers / self.model.layers
+        return (
+            *(each.times(passes) for each in self._tensor(layout, shape)),
+            *(each.times(routed) for each in self._expert(layout, shape)),
+            *(each.times(passes) for each in self._context(layout, shape)),
+            *(each.times(2.0 * layout.virtual_stages * batches) for each in self._send(layout, shape)),
+            *self._data(layout, layers),
+        )
 
-        self.step(layout, Listens())
-        from netplan.training.jobs import Exchange as One
-
-        return tuple(One(axis, collective, size, count) for (axis, collective, size), count in asked.items())
+    def _batches(self, layout: Layout) -> int:
+        """Return the micro-batches of a replica."""
+        return self.training.global_batch // (layout.dp * layout.micro_batch)
 
     # ---- Computation and what is between its operations
 
@@ -278,21 +290,29 @@ class StepTimer:
             self._layers[key] = layer_time(self.device, self.model, shape, experts=experts)
         return self._layers[key]
 
+    def _mean_layer(self, shape: Shape) -> tuple[float, float]:
+        """Return forward and backward of a layer, the mean over dense ones and those of experts [s]."""
+        share = self.model.expert_layers / self.model.layers
+        dense = self._layer(shape, experts=False)
+        routed = self._layer(shape, experts=True) if share else dense
+        return (
+            (1 - share) * dense.forward + share * routed.forward,
+            (1 - share) * dense.backward + share * routed.backward,
+        )
+
     def _stages(
         self, layout: Layout, shape: Shape, network: StepNetwork, stages: tuple[int, ...]
     ) -> tuple[list[float], list[float], list[float], list[float], list[float]]:
         """Return for a micro-batch of each stage: computation, what is done again, exposed tp, ep, cp [s]."""
         share = self.model.expert_layers / self.model.layers
         dense = self._layer(shape, experts=False)
-        routed = self._layer(shape, experts=True) if share else dense
-        forward = (1 - share) * dense.forward + share * routed.forward
-        backward = (1 - share) * dense.backward + share * routed.backward
+        forward, backward = self._mean_layer(shape)
         again = {"none": 0.0, "selective": dense.attention, "full": forward}[layout.recompute]
         if layout.recompute == "selective" and shape.flash:
             again = 0.0  # fused attention keeps no scores to begin with
-        tp_each = self._tensor(layout, shape, network)
-        ep_each = self._expert(layout, shape, network) * share
-        cp_each = self._context(layout, shape, network, dense.attention)
+        tp_each = self._exposed_tensor(layout, shape, network)
+        ep_each = self._exposed_expert(layout, shape, network) * share
+        cp_each = self._exposed_context(layout, shape, network, dense.attention)
         if shape not in self._layers:
             self._layers[shape] = head_time(self.device, self.model, shape)
         head = self._layers[shape]
@@ -312,114 +332,104 @@ class StepTimer:
         """Return the bytes of a micro-batch's activations between layers on all tensor ranks together."""
         return _BYTES * shape.all_tokens * self.model.hidden
 
-    def _tensor(self, layout: Layout, shape: Shape, network: StepNetwork) -> float:
-        """Return the exposed communication of the tensor ranks for a layer and micro-batch [s]."""
+    def _tensor(self, layout: Layout, shape: Shape) -> tuple[Exchange, ...]:
+        """Return what the tensor ranks exchange for a layer and micro-batch."""
         if layout.tp == 1:
-            return 0.0
+            return ()
         size = self._activation(layout, shape)
-        again = 1.0 if layout.recompute == "full" else 0.0
-        if self.training.sequence_parallel:
-            each = network.time("tp", "all-gather", size) + network.time("tp", "reduce-scatter", size)
-            time = (4.0 + 2.0 * again) * each
-        else:
-            time = (4.0 + 2.0 * again) * network.time("tp", "all-reduce", size)
-        return time * (1 - self.training.overlap_tensor)
+        count = 6.0 if layout.recompute == "full" else 4.0
+        kinds = ("all-gather", "reduce-scatter") if self.training.sequence_parallel else ("all-reduce",)
+        return tuple(Exchange("tp", kind, size, count) for kind in kinds)
 
-    def _expert(self, layout: Layout, shape: Shape, network: StepNetwork) -> float:
-        """Return the exposed communication of the expert ranks for a layer of experts and micro-batch [s]."""
+    def _exposed_tensor(self, layout: Layout, shape: Shape, network: StepNetwork) -> float:
+        """Return what of it nothing hides [s]."""
+        return _sum(self._tensor(layout, shape), network) * (1 - self.training.overlap_tensor)
+
+    def _expert(self, layout: Layout, shape: Shape) -> tuple[Exchange, ...]:
+        """Return what the expert ranks exchange for a layer of experts and micro-batch."""
         if self.model.experts is None or layout.ep == 1:
-            return 0.0
+            return ()
         size = self._activation(layout, shape) * self.model.experts.top_k / shape.split
-        out = 0.5 if self.training.fp8_dispatch else 1.0
-        again = 1.0 if layout.recompute == "full" else 0.0
-        there = network.time("ep", "all-to-all", size * out)
-        back = network.time("ep", "all-to-all", size) if out < 1 else there
+        forward = 2.0 if layout.recompute == "full" else 1.0
         # Backward, gradients go out for what was combined (in 16 bits) and come back for what was dispatched.
-        return ((1 + again) * (there + back) + 2 * back) * (1 - self.training.overlap_experts)
+        if not self.training.fp8_dispatch:
+            return (Exchange("ep", "all-to-all", size, 2 * forward + 2),)
+        return (
+            Exchange("ep", "all-to-all", size / 2, forward),
+            Exchange("ep", "all-to-all", size, forward + 2),
+        )
 
-    def _context(self, layout: Layout, shape: Shape, network: StepNetwork, attention: float) -> float:
-        """Return the exposed communication of the context ranks for a layer and micro-batch [s]."""
+    def _exposed_expert(self, layout: Layout, shape: Shape, network: StepNetwork) -> float:
+        """Return what of it nothing hides [s]."""
+        return _sum(self._expert(layout, shape), network) * (1 - self.training.overlap_experts)
+
+    def _context(self, layout: Layout, shape: Shape) -> tuple[Exchange, ...]:
+        """Return what the context ranks exchange for a layer and micro-batch."""
         if layout.cp == 1:
-            return 0.0
-        kv = self.model.heads_of_keys * self.model.size_of_head / layout.tp
-        size = 2 * _BYTES * shape.batch * self.sequence * kv
-        time = network.time("cp", "all-gather", size)
-        hidden = attention * (layout.cp - 1) / layout.cp
-        return max(time - hidden, 0.0) + max(2 * time - 2 * hidden, 0.0)
+            return ()
+        size = _BYTES * shape.batch * self.sequence * self.model.width_of_keys_and_values / layout.tp
+        return (Exchange("cp", "all-gather", size, 3.0),)
+
+    def _exposed_context(self, layout: Layout, shape: Shape, network: StepNetwork, attention: float) -> float:
+        """Return what of it the attention does not hide: a third of it forward, the rest backward [s]."""
+        hidden = 3 * attention * (layout.cp - 1) / layout.cp
+        return max(_sum(self._context(layout, shape), network) - hidden, 0.0)
 
     # ---- Between stages and replicas
 
-    def _sends(self, layout: Layout, shape: Shape, network: StepNetwork, batches: int) -> tuple[float, float]:
-        """Return the time of one send between stages, and what of all of them is exposed [s]."""
+    def _send(self, layout: Layout, shape: Shape) -> tuple[Exchange, ...]:
+        """Return one send between stages."""
         if layout.pp == 1:
-            return 0.0, 0.0
-        each = network.time("pp", "send-recv", self._activation(layout, shape) / shape.split)
+            return ()
+        return (Exchange("pp", "send-recv", self._activation(layout, shape) / shape.split, 1.0),)
+
+    def _exposed_sends(self, layout: Layout, shape: Shape, network: StepNetwork, batches: int) -> float:
+        """Return what of a step's sends nothing hides [s]."""
         hides = self.training.overlap_pipeline
         if hides is None:
             hides = layout.virtual_stages > 1
-        if hides:
-            return each, 2.0 * (layout.pp - 1) * each
-        return each, 2.0 * layout.virtual_stages * (batches + layout.pp - 1) * each
+        count = layout.pp - 1 if hides else layout.virtual_stages * (batches + layout.pp - 1)
+        return 2.0 * count * _sum(self._send(layout, shape), network)
 
-    def _data(
-        self, layout: Layout, shape: Shape, network: StepNetwork, layers: int, batches: int
-    ) -> tuple[float, float]:
-        """Return the communication of the data-parallel ranks, and what of it is exposed [s]."""
-        if layout.dp * layout.cp == 1:
-            return 0.0, 0.0
+    def _data(self, layout: Layout, layers: int) -> tuple[Exchange, ...]:
+        """Return what the data-parallel ranks exchange in a step: gradients, and parameters with ZeRO."""
         common, routed = parameters_of_rank(self.model, layout)
-        share = self.model.expert_layers / self.model.layers
-        dense = self._layer(shape, experts=False)
-        mixed = self._layer(shape, experts=True) if share else dense
-        forward = (1 - share) * dense.forward + share * mixed.forward
-        backward = (1 - share) * dense.backward + share * mixed.backward
-        axis = "dp-cp" if layout.cp > 1 else "dp"
-        parts = [(axis, common)]
-        if routed:
-            parts.append(("edp", routed))
-        copies = {"edp": layout.dp * layout.cp // layout.ep}
-        total = exposed = 0.0
-        for name, parameters in parts:
-            if copies.get(name, 2) == 1:
-                continue
-            if layout.zero_stage == 3:  # noqa: PLR2004 -- ZeRO 3
-                whole, own = self._sharded(network, name, parameters, layers, batches, forward, backward)
-                total, exposed = total + whole, exposed + own
+        ranks = layout.dp * layout.cp
+        parts = [
+            ("dp-cp" if layout.cp > 1 else "dp", common, ranks),
+            ("edp", routed, ranks // layout.ep),
+        ]
+        passes = layers * self._batches(layout)
+        found = []
+        for axis, parameters, copies in parts:
+            if not parameters or copies == 1:
                 continue
             grads, weights = self.training.gradient_bytes * parameters, _BYTES * parameters
-            if layout.zero_stage:
-                reduce = network.time(name, "reduce-scatter", grads)
-                gather = network.time(name, "all-gather", weights)
+            if layout.zero_stage == 3:  # noqa: PLR2004 -- ZeRO 3
+                found.append(Exchange(axis, "all-gather", weights / layers, 2.0 * passes))
+                found.append(Exchange(axis, "reduce-scatter", grads / layers, passes))
+            elif layout.zero_stage:
+                found.append(Exchange(axis, "reduce-scatter", grads, 1.0))
+                found.append(Exchange(axis, "all-gather", weights, 1.0))
             else:
-                reduce, gather = network.time(name, "all-reduce", grads), 0.0
-            total += reduce + gather
-            if self.training.overlap_gradients:
-                last = 1 / layers
-                exposed += max(reduce - layers * backward * (1 - last), reduce * last)
-                exposed += max(gather - layers * forward * (1 - last), gather * last)
-            else:
-                exposed += reduce + gather
-        return total, exposed
+                found.append(Exchange(axis, "all-reduce", grads, 1.0))
+        return tuple(found)
 
-    def _sharded(
-        self,
-        network: StepNetwork,
-        axis: str,
-        parameters: float,
-        layers: int,
-        batches: int,
-        forward: float,
-        backward: float,
-    ) -> tuple[float, float]:
-        """Return the communication of weights split over replicas (ZeRO 3), and what of it is exposed [s]."""
-        each = parameters / layers
-        gather = network.time(axis, "all-gather", _BYTES * each)
-        reduce = network.time(axis, "reduce-scatter", self.training.gradient_bytes * each)
-        total = batches * layers * (2 * gather + reduce)
+    def _exposed_data(self, layout: Layout, shape: Shape, network: StepNetwork, layers: int) -> float:
+        """Return what of it nothing hides [s]."""
+        moved = self._data(layout, layers)
         if not self.training.overlap_gradients:
-            return total, total
-        late = max(gather - forward, 0.0) + max(gather + reduce - backward, 0.0)
-        return total, batches * (layers * late + gather + reduce)
+            return _sum(moved, network)
+        gather = sum(each.one(network) for each in moved if each.collective == "all-gather")
+        reduce = sum(each.one(network) for each in moved if each.collective != "all-gather")
+        forward, backward = self._mean_layer(shape)
+        if layout.zero_stage == 3:  # noqa: PLR2004 -- ZeRO 3
+            late = max(gather - forward, 0.0) + max(gather + reduce - backward, 0.0)
+            return self._batches(layout) * (layers * late + gather + reduce)
+        others = layers - 1  # that compute while a layer's bucket is under way
+        return max(reduce - others * backward, reduce / layers) + max(
+            gather - others * forward, gather / layers
+        )
 
     def _optimizer(self, layout: Layout) -> float:
         """Return the time of the optimizer [s]."""
@@ -430,16 +440,20 @@ class StepTimer:
 
     def _masked(self) -> float:
         """Return the FLOPs of attention that a causal mask makes useless."""
-        latent = self.model.latent
-        size = self.model.size_of_head
-        inner = 2 * size if latent is None else latent.rope + latent.nope + latent.value
-        return 3.0 * self.tokens * self.model.layers * self.model.heads * self.sequence * inner
+        inner = self.model.heads * (self.model.size_of_query + self.model.size_of_value)
+        return 3.0 * self.tokens * self.model.layers * self.sequence * inner
 
     def _recomputed(self, layout: Layout, shape: Shape) -> float:
         """Return the FLOPs done again over the model's."""
         if layout.recompute == "full":
             return 1 / 3
         if layout.recompute == "selective" and not shape.flash:
-            core = 4.0 * self.sequence * self.model.heads * self.model.size_of_head * self.model.layers
+            inner = self.model.heads * (self.model.size_of_query + self.model.size_of_value)
+            core = 2.0 * self.sequence * inner * self.model.layers
             return core * self.tokens / model_flops(self.model, self.tokens, self.sequence)
         return 0.0
+
+
+def _sum(exchanges: tuple[Exchange, ...], network: StepNetwork) -> float:
+    """Return how long exchanges take, one after another [s]."""
+    return sum(each.on(network) for each in exchanges)

@@ -53,6 +53,15 @@ def test_experts_do_not_scale_better_than_they_can():
     assert 0.5 < found["scaling_efficiency"] <= 1.01
 
 
+def test_experts_over_context_ranks_have_a_baseline():
+    """Expert ranks that the context ranks do not divide: 8 replicas of 3 ranks hold 3 sets of 8."""
+    found = job(
+        *("mixtral-8x7b", "--gpus", "48", "--tp", "1", "--pp", "1", "--cp", "3", "--ep", "8"),
+        *("--global-batch", "128", "--sequence", "6144"),
+    )
+    assert 0.5 < found["scaling_efficiency"] <= 1.01
+
+
 def test_a_search_finds_what_trying_all_finds():
     given = ("llama3-8b", "--gpus", "16", "--global-batch", "64", "--recompute", "none", "--zero", "1")
     found = job(*given, "--micro-batch", "1", "--placement", "packed", "--search")
@@ -95,6 +104,11 @@ def test_the_table_says_what_a_step_waits_for():
         (("llama3-8b", "--accelerator", "a100", "--precision", "fp8"), 1, "a100 has no fp8"),
         (("llama3-8b", "--global-batch", "0"), 2, "0 is not in the range"),
         (("llama3-8b", "--zero", "4"), 2, "4 is not in the range"),
+        (
+            ("--jobs", "three-jobs", "--tp", "8", "--no-flash", "--algo", "ring"),
+            2,
+            "does not go with --tp, --no-flash, --algo: the file of jobs says it of each job",
+        ),
     ],
 )
 def test_a_wrong_call_is_told_why(arguments, status, message):

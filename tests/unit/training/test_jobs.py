@@ -7,8 +7,9 @@ import pytest
 
 from netplan.errors import TrafficError
 from netplan.spec.traffic import PlacementSpec
+from netplan.training.exchanges import Exchange
 from netplan.training.groups import RankGrid
-from netplan.training.jobs import Exchange, Job, overlapping, place_jobs, run_jobs
+from netplan.training.jobs import Job, overlapping, place_jobs, run_jobs
 from netplan.training.network import FabricNetwork, NetworkOptions
 from tests.contracts.making import make_fabric
 from tests.fabrics import blocking_two_leaves

@@ -95,3 +95,27 @@ def test_every_accelerator_says_where_its_figures_come_from():
         assert chip.memory >= 30 * 2**30
     assert accelerators()["ascend-910b"].confidence == "estimate"
     assert accelerators()["h100"].confidence == "published"
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"positions": -1}, "positions"),
+        ({"experts": "{count: 8, top_k: 2, ffn: 64, shared: -1}"}, "experts.shared"),
+        ({"experts": "{count: 8, top_k: 2, ffn: 64, dense_layers: -1}"}, "experts.dense_layers"),
+    ],
+)
+def test_a_negative_number_is_refused(changes, place):
+    with pytest.raises(SpecError, match="0") as caught:
+        model(**changes)
+    assert place in str(caught.value)
+
+
+def test_what_lies_beside_the_user_does_not_hide_a_shipped_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "llama3-8b").mkdir()
+    assert load_model("llama3-8b").name == "llama3-8b"
+    own = "{name: own, layers: 1, hidden: 64, heads: 8, ffn: 256, vocabulary: 9, sequence: 8}"
+    (tmp_path / "llama3-70b").write_text(own)
+    assert load_model("llama3-70b").name == "llama3-70b"
+    assert load_model("./llama3-70b").name == "own"

@@ -13,7 +13,7 @@ from netplan.spec.training import TrainingSpec
 from netplan.training.compute import Device, model_flops
 from netplan.training.layouts import Layout
 from netplan.training.memory import RESERVE, memory_of, stage_layers
-from netplan.training.step import SHARED, StepTimer, check_layout
+from netplan.training.step import SHARED, SHARED_SENDS, StepTimer, check_layout
 
 GIB = 2**30
 
@@ -184,12 +184,97 @@ def test_experts_exchange_tokens_four_times_a_layer():
     )
 
 
-def test_what_a_step_communicates_is_listed_kind_by_kind():
-    kinds = {(each.axis, each.collective) for each in timer(batch=128).exchanges(Layout(8, 1, 2, 8))}
-    assert kinds == {
-        *(("tp", "all-gather"), ("tp", "reduce-scatter"), ("pp", "send-recv")),
-        *(("dp", "reduce-scatter"), ("dp", "all-gather")),
+def test_what_a_step_communicates_is_listed_with_how_often():
+    """Per stage of 12 layers and 32 micro-batches; gradients and parameters once."""
+    found = timer(batch=128).exchanges(Layout(8, 1, 4, 8, zero_stage=1, recompute="full"))
+    assert {(each.axis, each.collective): each.count for each in found} == {
+        ("tp", "all-gather"): 12 * 32 * 6,
+        ("tp", "reduce-scatter"): 12 * 32 * 6,
+        ("pp", "send-recv"): 2 * 32,
+        ("dp", "reduce-scatter"): 1,
+        ("dp", "all-gather"): 1,
     }
+    sharded = timer("llama3-8b", batch=64, flash=True).exchanges(Layout(1, 2, 8, 1, zero_stage=3))
+    assert {(each.axis, each.collective): each.count for each in sharded} == {
+        ("cp", "all-gather"): 32 * 8 * 3,
+        ("dp-cp", "all-gather"): 32 * 8 * 2,
+        ("dp-cp", "reduce-scatter"): 32 * 8,
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "layout", "training"),
+    [
+        ("megatron-175b", Layout(8, 1, 2, 8, virtual_stages=3, recompute="selective"), {}),
+        ("megatron-175b", Layout(8, 1, 2, 8), {"overlap_tensor": 1.0}),
+        ("mixtral-8x7b", Layout(1, 2, 8, 1, ep=8, zero_stage=3), {"flash": True, "overlap_experts": 0.9}),
+    ],
+)
+def test_communication_is_counted_whether_something_hides_it_or_not(model, layout, training):
+    """All of it is its exchanges' times; exposed is no more, and no less than its part of the GPU."""
+    one, net = timer(model, batch=128, **training), Flat()
+    step = one.step(layout, net)
+    by_axis = dict.fromkeys(step.total, 0.0)
+    for each in one.exchanges(layout):
+        by_axis[{"dp-cp": "dp", "edp": "dp"}.get(each.axis, each.axis)] += each.on(net)
+    assert step.total == pytest.approx(by_axis)
+    assert sum(step.total.values()) > 0
+    for axis, whole in step.total.items():
+        assert SHARED_SENDS * whole <= step.exposed[axis] * (1 + 1e-9)
+        if axis != "pp":
+            assert SHARED * whole <= step.exposed[axis] * (1 + 1e-9) <= whole * (1 + 2e-9)
+
+
+def test_hidden_tensor_communication_takes_its_part_of_the_gpu():
+    net, layout = Flat(), Layout(8, 1, 1, 8)
+    shown, hidden = (timer(overlap_tensor=part).step(layout, net) for part in (0.0, 1.0))
+    assert hidden.total["tp"] == shown.total["tp"] == shown.exposed["tp"]
+    assert hidden.exposed["tp"] == pytest.approx(SHARED * shown.exposed["tp"])
+
+
+def test_gradients_of_experts_do_not_hide_behind_what_hides_the_others():
+    """Both go over the same ports: the backward pass hides the sum of them, not each."""
+    one, layout = timer("mixtral-8x7b", batch=64, flash=True), Layout(1, 1, 16, 1, ep=8, zero_stage=1)
+    net = Flat(2e9)
+    exchanges = [each for each in one.exchanges(layout) if each.axis in {"dp", "edp"}]
+    assert {each.axis for each in exchanges} == {"dp", "edp"}
+    forward, backward = one._mean_layer(one._shape(layout))
+    exposed = 0.0
+    for kind, window in (("reduce-scatter", 31 * backward), ("all-gather", 31 * forward)):
+        both = sum(each.on(net) for each in exchanges if each.collective == kind)
+        exposed += max(both - window, both / 32)
+    whole = sum(each.on(net) for each in exchanges)
+    step = one.step(layout, net)
+    assert step.exposed["dp"] == pytest.approx(exposed + SHARED * (whole - exposed))
+    assert exposed > sum(  # as if each had the passes to itself
+        max(each.on(net) - 31 * (forward if each.collective == "all-gather" else backward), each.on(net) / 32)
+        for each in exchanges
+    )
+
+
+def test_latent_attention_has_its_own_sizes():
+    """DeepSeek-V3: 128 heads with queries of 128 + 64, values of 128; ranks 1,536 and 512 (its report)."""
+    one = timer("deepseek-v3", batch=64, flash=True, precision="bf16", dropout=False)
+    keys = 128 * (128 + 64 + 128)
+    assert one.model.width_of_keys_and_values == keys
+    found = one.exchanges(Layout(1, 2, 4, 1, zero_stage=3))
+    assert {each.bytes for each in found if each.axis == "cp"} == {2 * 4096 * keys}
+    layout = Layout(1, 1, 8, 61, recompute="none")
+    tokens, h, ffn = 4096, 7168, 18432
+    layer = 2 * 4 * h + 2 * (128 * (192 + 128) + keys) + 6 * ffn + 2 * (1536 + 512 + 64)
+    held = memory_of(one.model, one.training, layout).activations
+    assert held == pytest.approx(tokens * layer * min(61, 64 / 8))
+
+
+@pytest.mark.parametrize(("virtual", "flight"), [(1, 1.0), (2, 8 - 7 / 2)])
+def test_the_last_stage_holds_the_logits(virtual, flight):
+    """One micro-batch in flight (with virtual stages p - (p - 1) / v), and 4 bytes a token and word."""
+    one = timer("llama3-8b", batch=64, flash=True)
+    wide = one.model.model_copy(update={"vocabulary": 4_000_000})
+    layout = Layout(1, 1, 1, 8, virtual_stages=virtual)
+    found = memory_of(wide, one.training, layout).activations
+    alone = memory_of(one.model, one.training, replace(layout, virtual_stages=1)).activations / 8
+    assert found == pytest.approx(4 * 8192 * 4_000_000 + alone * flight)
 
 
 # ---- Layouts that cannot be
