@@ -48,13 +48,6 @@ if TYPE_CHECKING:
 @click.option("--routing", default="ecmp", show_default=True, help="Routing scheme (netplan list routing).")
 @click.option("--plot", type=click.Path(), help="Draw where the compute goes: .svg, .png or .html.")
 @recovery_options
-@click.option(
-    "--network",
-    type=click.Choice(["fabric", "published"]),
-    default="fabric",
-    show_default=True,
-    help="Network failures: of FABRIC, which may only degrade, or as published.",
-)
 @options.set_option
 @options.seed_option
 @options.output_options
@@ -74,21 +67,12 @@ def command(
     price: float | None,
     routing: str,
     plot: str | None,
-    detect: float | None,
-    restart: float | None,
-    write: float | None,
-    interval: float | None,
-    rule: str,
-    repair: float | None,
-    spares: int | None,
-    rates: tuple[str, ...],
-    network: str,
     overrides: tuple[str, ...],
     seed: int,
     form: str,
     output: str | None,
     verbose: bool,
-    **wishes: Any,  # noqa: ANN401 -- layout_options
+    **wishes: Any,  # noqa: ANN401 -- layout_options, recovery_options
 ) -> None:
     """Say what share of the power paid for becomes model FLOPs of MODEL on FABRIC, and where the rest goes.
 
@@ -138,17 +122,7 @@ def command(
         job_goodput(
             built,
             size,
-            given={
-                "detect_s": detect,
-                "restart_s": restart,
-                "write_s": write,
-                "interval_s": interval,
-                "rule": rule,
-                "repair_s": repair,
-                "spares": spares,
-            },
-            rates=rates,
-            network=network == "fabric",
+            given=wishes,
             communication_share=lost,
             routing=routing,
             seed=seed,

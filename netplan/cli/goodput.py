@@ -61,9 +61,21 @@ class TimeType(click.ParamType[float]):
 TIME = TimeType()
 
 
+#: Options that are fields of `netplan.planning.goodput.Recovery`.
+_RECOVERY = ("detect_s", "restart_s", "write_s", "interval_s", "rule", "repair_s", "spares")
+
+
 def recovery_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what failures and checkpoints cost."""
     for option in (
+        click.option(
+            "--network",
+            type=click.Choice(["fabric", "published"]),
+            default="fabric",
+            show_default=True,
+            help="Network failures: those of FABRIC, which may degrade a job instead of stopping it, or as "
+            "published, each of which stops it.",
+        ),
         click.option(
             "--rate",
             "rates",
@@ -75,7 +87,9 @@ def recovery_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--spares", type=int, help="Hosts that stand by.  [default: as many as are hardly missed]"
         ),
-        click.option("--repair", type=TIME, help="Mean time until a failed host is back.  [default: 24 h]"),
+        click.option(
+            "--repair", "repair_s", type=TIME, help="Mean time until a failed host is back.  [default: 24 h]"
+        ),
         click.option(
             "--rule",
             type=click.Choice(["exact", "young", "daly"]),
@@ -83,12 +97,21 @@ def recovery_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="How the interval between checkpoints is chosen.",
         ),
-        click.option("--interval", type=TIME, help="Work between checkpoints, instead of a rule's."),
-        click.option("--write", type=TIME, help="How long a checkpoint stops the job.  [default: 5 s]"),
         click.option(
-            "--restart", type=TIME, help="From a failure found to computing again.  [default: 5 min]"
+            "--interval", "interval_s", type=TIME, help="Work between checkpoints, instead of a rule's."
         ),
-        click.option("--detect", type=TIME, help="From a failure to its being found.  [default: 5 min]"),
+        click.option(
+            "--write", "write_s", type=TIME, help="How long a checkpoint stops the job.  [default: 5 s]"
+        ),
+        click.option(
+            "--restart",
+            "restart_s",
+            type=TIME,
+            help="From a failure found to computing again.  [default: 5 min]",
+        ),
+        click.option(
+            "--detect", "detect_s", type=TIME, help="From a failure to its being found.  [default: 5 min]"
+        ),
     ):
         command = option(command)
     return command
@@ -114,24 +137,32 @@ def job_goodput(
     gpus: int | None,
     *,
     given: Mapping[str, Any],
-    rates: tuple[str, ...],
-    network: bool,
     communication_share: float,
     routing: str,
     seed: int,
 ) -> Goodput:
-    """Return the goodput of a job on a fabric, or of so many GPUs in hosts of eight."""
+    """Return the goodput of a job on a fabric, or of so many GPUs in hosts of eight.
+
+    Parameters
+    ----------
+    fabric, gpus
+        Where, and how many.
+    given
+        Values of options; those of `recovery_options` are read.
+    communication_share, routing, seed
+        As `netplan.api.goodput` takes them.
+    """
     from netplan import api
     from netplan.planning.goodput import Recovery
 
-    recovery = Recovery(**{name: value for name, value in given.items() if value is not None})
+    recovery = Recovery(**{name: given[name] for name in _RECOVERY if given[name] is not None})
     with options.progress_on_stderr() as progress:
         return api.goodput(
             fabric,
             gpus=gpus,
             recovery=recovery,
-            rates=read_rates(rates),
-            network="fabric" if network else "published",
+            rates=read_rates(given["rates"]),
+            network=given["network"],
             communication_share=communication_share,
             routing=routing,
             seed=seed,
@@ -143,14 +174,6 @@ def job_goodput(
 @click.argument("fabric", required=False)
 @click.option("--gpus", type=click.IntRange(min=1), help="GPUs of the job; without FABRIC in hosts of eight.")
 @recovery_options
-@click.option(
-    "--network",
-    type=click.Choice(["fabric", "published"]),
-    default="fabric",
-    show_default=True,
-    help="Network failures: those of FABRIC, which may degrade a job instead of stopping it, or as "
-    "published, each of which stops it.",
-)
 @click.option(
     "--communication-share",
     type=SHARE,
@@ -171,15 +194,6 @@ def command(
     fabric: str | None,
     *,
     gpus: int | None,
-    detect: float | None,
-    restart: float | None,
-    write: float | None,
-    interval: float | None,
-    rule: str,
-    repair: float | None,
-    spares: int | None,
-    rates: tuple[str, ...],
-    network: str,
     communication_share: float,
     routing: str,
     play: int,
@@ -191,6 +205,7 @@ def command(
     form: str,
     output: str | None,
     verbose: bool,
+    **wishes: Any,  # noqa: ANN401 -- recovery_options
 ) -> None:
     """Say how much of its time a job on FABRIC trains, and what takes the rest.
 
@@ -224,17 +239,7 @@ def command(
     goodput = job_goodput(
         built,
         gpus,
-        given={
-            "detect_s": detect,
-            "restart_s": restart,
-            "write_s": write,
-            "interval_s": interval,
-            "rule": rule,
-            "repair_s": repair,
-            "spares": spares,
-        },
-        rates=rates,
-        network=network == "fabric",
+        given=wishes,
         communication_share=communication_share,
         routing=routing,
         seed=seed,
@@ -246,7 +251,9 @@ def command(
     targets = []
     if target is not None:
         counts = [_count(text) for text in options.split_list(sizes, "--sizes")]
-        targets = target_rows(counts, _WRITES, target, failures=part_failures_with(read_rates(rates)))
+        targets = target_rows(
+            counts, _WRITES, target, failures=part_failures_with(read_rates(wishes["rates"]))
+        )
     if verbose and built is not None:
         click.echo(repr(built), err=True)
     data = goodput.to_dict() | {
