@@ -253,6 +253,23 @@ def test_a_switch_profile_of_the_users_own(tmp_path):
     assert read("simulate", *LAB, "--cc", "dcqcn", "--switch-profile", file)["result"] != data["result"]
 
 
+def test_headroom_that_is_too_small_is_reported(tmp_path):
+    """Pauses that come too late: what arrives until the sender has heard of them finds no room."""
+    file = tmp_path / "thin.yaml"
+    thin = """\
+name: thin
+ecn: {kmin: 400 kB, kmax: 1600 kB, pmax: 0.2}
+pfc: {mode: static, xoff: 100 kB, headroom: 8 kB}
+buffer: {total: 9 MB}
+"""
+    for headroom, remarked in (("8 kB", True), ("32 kB", False)):
+        file.write_text(thin.replace("8 kB", headroom))
+        result = read("simulate", *LAB, "--cc", "hpcc", "--switch-profile", file)["result"]
+        assert result["pfc"]["pause_events"] > 0
+        assert (result["loss_fraction"] > 0) is remarked
+        assert any(remark.startswith("NP243") for remark in result["remarks"]) is remarked
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
