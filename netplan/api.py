@@ -778,7 +778,7 @@ def training_job(
     model
         Shipped name (``netplan list models``) or path of a YAML file.
     gpus
-        GPUs of the job; all by default.
+        GPUs of the job; by default all that failures have left.
     accelerator
         Name of an accelerator; by default the one that the fabric's scale-up bandwidth stands for.
     global_batch
@@ -804,16 +804,22 @@ def training_job(
     """
     from netplan.catalog.accelerators import find_accelerator
     from netplan.catalog.models import load_model
+    from netplan.spec.traffic import ALGORITHMS
     from netplan.spec.training import TrainingSpec
     from netplan.training.job import TrainingJob, accelerator_of, default_batch
     from netplan.training.network import Experts, NetworkOptions
     from netplan.training.planner import NetworkMaker
     from netplan.training.step import StepTimer
 
+    if algorithm not in ALGORITHMS["all-reduce"]:
+        raise TrafficError(
+            f"algorithm {algorithm!r} is not one of {', '.join(ALGORITHMS['all-reduce'])}",
+            hint=did_you_mean(algorithm, ALGORITHMS["all-reduce"]),
+        )
     spec = load_model(model)
     chip = find_accelerator(accelerator or accelerator_of(fabric))
     there = int(fabric.gpus_per_host.sum())
-    wanted = gpus or there
+    wanted = gpus or (there if fabric.damage is None else NetworkMaker(fabric).free_gpus())
     if wanted > there:
         raise TrafficError(
             f"{wanted:,} GPUs are wanted, {fabric.name} has {there:,}", hint=f"--gpus {there} at most"

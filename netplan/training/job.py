@@ -19,6 +19,7 @@ from netplan.catalog.accelerators import accelerators
 from netplan.errors import CatalogError, TrafficError
 from netplan.training.layouts import Layout, LayoutSpace
 from netplan.training.planner import (
+    AtLineRate,
     LayoutSearch,
     NetworkMaker,
     layout_to_dict,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from netplan.fabric import Fabric
-    from netplan.training.exchanges import StepNetwork
 
 __all__ = ["JobReport", "TrainingJob", "accelerator_of", "default_batch", "fits_in"]
 
@@ -128,23 +128,6 @@ class JobReport:
 
 
 @dataclass(frozen=True, eq=False)
-class _AtLineRate:
-    """Communication with NIC ports and scale-up domains as the only limits."""
-
-    network: Any
-
-    def time(self, axis: str, collective: str, bytes: float) -> float:  # noqa: A002 -- the protocol's name
-        return float(self.network.bound(axis, collective, bytes))
-
-
-class _Alone:
-    """One GPU, which has nothing to communicate."""
-
-    def time(self, axis: str, collective: str, bytes: float) -> float:  # noqa: A002 -- the protocol's name
-        return 0.0
-
-
-@dataclass(frozen=True, eq=False)
 class TrainingJob:
     """A model on so many GPUs of a fabric."""
 
@@ -230,19 +213,16 @@ class TrainingJob:
             training.model_copy(update={"global_batch": training.global_batch * copies // layout.dp}),
             self.timer.accelerator,
         )
-        baseline = alone.step(one, self._network_of(one))
+        baseline = alone.step(one, self.networks.network(one))
         per_gpu = (step.tokens_per_s / layout.n_ranks, baseline.tokens_per_s / one.n_ranks)
         return JobReport(
             layout,
             step,
             per_gpu[0] / per_gpu[1],
             baseline,
-            self.timer.step(layout, _AtLineRate(network)),
+            self.timer.step(layout, AtLineRate(network)),
             search,
         )
-
-    def _network_of(self, layout: Layout) -> StepNetwork:
-        return _Alone() if layout.n_ranks == 1 else self.networks.network(layout)
 
     def search(
         self, given: dict[str, Any], *, progress: Callable[[str, int, int], None] | None = None

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from netplan.errors import TrafficError
+from netplan.errors import TrafficError, did_you_mean
 from netplan.spec.traffic import PlacementSpec
 from netplan.traffic.placement import Placement, place_ranks
+from netplan.training.exchanges import StepNetwork
 from netplan.training.groups import DEFAULT_ORDER, RankGrid
 from netplan.training.layouts import Layout, LayoutSpace, layouts
 from netplan.training.network import FabricNetwork, NetworkOptions
@@ -31,9 +32,17 @@ if TYPE_CHECKING:
     from netplan.fabric import Fabric
     from netplan.spec.model import ModelSpec
     from netplan.spec.training import TrainingSpec
-    from netplan.training.exchanges import StepNetwork
 
-__all__ = ["LayoutSearch", "NetworkMaker", "StepModel", "plain_layout", "search_layouts", "space_of"]
+__all__ = [
+    "AtLineRate",
+    "BoundedNetwork",
+    "LayoutSearch",
+    "NetworkMaker",
+    "StepModel",
+    "plain_layout",
+    "search_layouts",
+    "space_of",
+]
 
 #: ZeRO stage that splits the weights.
 _SHARDED = 3
@@ -46,6 +55,10 @@ _RECOMPUTE = ("none", "selective", "full")
 _CONTEXT, _LEAST_TOKENS = (1, 2, 4, 8, 16, 32), 1024
 
 
+#: Kinds of placement that need no list of hosts.
+_PLACEMENTS = ("packed", "random", "fragmented", "rail-aware", "topology-aware")
+
+
 class StepModel(Protocol):
     """What a search asks about a model on some accelerators."""
 
@@ -56,19 +69,28 @@ class StepModel(Protocol):
         """Return the time of a step [s]; slower communication makes none shorter."""
 
 
+class BoundedNetwork(StepNetwork, Protocol):
+    """Times of communication, and what they cannot fall below."""
+
+    def bound(self, axis: str, collective: str, bytes: float) -> float:  # noqa: A002
+        """Return a time that no routing can beat [s]."""
+
+
 class _Free:
-    """Communication that takes no time."""
+    """Communication that takes no time: one GPU's, or where computation alone is asked for."""
 
     def time(self, axis: str, collective: str, bytes: float) -> float:  # noqa: A002
         """Return 0."""
         return 0.0
 
+    bound = time
+
 
 @dataclass(frozen=True, eq=False)
-class _AtLineRate:
-    """Communication with NIC ports and scale-up domains as the only limits."""
+class AtLineRate:
+    """A network with NIC ports and scale-up domains as the only limits."""
 
-    network: FabricNetwork
+    network: BoundedNetwork
 
     def time(self, axis: str, collective: str, bytes: float) -> float:  # noqa: A002
         """Return a time that no routing can beat [s]."""
@@ -89,7 +111,18 @@ class NetworkMaker:
     _cache: dict[Any, Any] = field(default_factory=dict)
 
     def place(self, kind: str, ranks: int) -> Placement:
-        """Return the placement of a kind for so many GPUs."""
+        """Return the placement of a kind for so many GPUs.
+
+        Raises
+        ------
+        TrafficError
+            There is no such kind, or the fabric has not as many GPUs.
+        """
+        if kind not in _PLACEMENTS:
+            raise TrafficError(
+                f"placement {kind!r} is not one of {', '.join(_PLACEMENTS)}",
+                hint=did_you_mean(kind, _PLACEMENTS),
+            )
         if (kind, ranks) not in self._placements:
             spec = PlacementSpec.model_validate({**self.placement.model_dump(), "kind": kind})
             self._placements[kind, ranks] = place_ranks(
@@ -104,13 +137,17 @@ class NetworkMaker:
 
     def different(self, kinds: Sequence[str], ranks: int) -> tuple[str, ...]:
         """Return the kinds of placement that differ for so many GPUs, the first of equal ones."""
+        if ranks == 1:  # which is not traffic that could be placed
+            return tuple(kinds[:1])
         seen: dict[bytes, str] = {}
         for kind in kinds:
             seen.setdefault(self.place(kind, ranks).host.tobytes(), kind)
         return tuple(seen.values())
 
-    def network(self, layout: Layout) -> FabricNetwork:
+    def network(self, layout: Layout) -> BoundedNetwork:
         """Return the network of a layout."""
+        if layout.n_ranks == 1:
+            return _Free()
         key = (layout.tp, layout.cp, layout.dp, layout.pp, layout.ep, layout.order, layout.placement)
         if key not in self._networks:
             grid = RankGrid(
@@ -246,6 +283,7 @@ def plain_layout(space: LayoutSpace, model: StepModel) -> Layout:
     """
     short = math.inf
     nearest: Layout | None = None
+    gpus = "1 GPU" if space.gpus == 1 else f"{space.gpus:,} GPUs"
 
     def plainness(layout: Layout) -> tuple[int, ...]:
         return (
@@ -272,12 +310,12 @@ def plain_layout(space: LayoutSpace, model: StepModel) -> Layout:
             short, nearest = missing, layout
     if nearest is None:
         raise TrafficError(
-            f"no parallel sizes divide {space.gpus:,} GPUs, {space.layers} layers, {space.heads} heads and a "
+            f"no parallel sizes divide {gpus}, {space.layers} layers, {space.heads} heads and a "
             f"global batch of {space.global_batch:,}",
             hint="another number of GPUs or another global batch: a multiple of the data parallel size",
         )
     raise TrafficError(
-        f"the model does not fit on {space.gpus:,} GPUs: tp {nearest.tp}, pp {nearest.pp}, cp {nearest.cp}, "
+        f"the model does not fit on {gpus}: tp {nearest.tp}, pp {nearest.pp}, cp {nearest.cp}, "
         f"dp {nearest.dp} with {nearest.recompute} recomputation is {short / 2**30:,.1f} GiB a GPU short",
         hint="more GPUs, ZeRO 3, or accelerators with more memory",
     )
@@ -332,7 +370,7 @@ def search_layouts(
         fits,
         (
             lambda layout: model.step_s(layout, free),
-            lambda layout: model.step_s(layout, _AtLineRate(networks.network(layout))),
+            lambda layout: model.step_s(layout, AtLineRate(networks.network(layout))),
             lambda layout: model.step_s(layout, networks.network(layout)),
         ),
         keep=keep,

@@ -46,6 +46,19 @@ def test_one_replica_scales_to_itself():
     assert found["scaling_efficiency"] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("more", [(), ("--search",)])
+def test_one_gpu_has_nothing_to_wait_for(more):
+    found = job("mpt-1b", "--gpus", "1", "--global-batch", "8", *more)
+    assert found["exposed_comm_s"] == found["bubble_s"] == 0
+    assert found["step_s"] == found["compute_s"] == found["step_on_ideal_network_s"]
+    assert found["scaling_efficiency"] == 1
+
+
+def test_what_failures_have_left_is_what_a_job_gets():
+    found = job("llama3-8b", "--fail", "host:host-00003", "--global-batch", "2032")
+    assert found["gpus"] == 1016
+
+
 def test_experts_do_not_scale_better_than_they_can():
     found = job(
         "mixtral-8x7b", "--gpus", "64", "--tp", "1", "--pp", "1", "--ep", "8", "--global-batch", "512"
@@ -102,6 +115,10 @@ def test_the_table_says_what_a_step_waits_for():
         (("llama3-405b", "--gpus", "8"), 1, "GiB a GPU short"),
         (("llama3-405b", "--gpus", "64", "--tp", "2", "--pp", "2"), 1, "does not fit"),
         (("llama3-8b", "--accelerator", "a100", "--precision", "fp8"), 1, "a100 has no fp8"),
+        (("llama3-8b", "--placement", "rail-awar"), 1, "placement 'rail-awar' is not one of packed, random"),
+        (("llama3-8b", "--search", "--placement", "explicit"), 1, "placement 'explicit' is not one of"),
+        (("llama3-8b", "--algo", "rings"), 1, "algorithm 'rings' is not one of ring, tree"),
+        (("llama3-405b", "--gpus", "1"), 1, "the model does not fit on 1 GPU: tp 1"),
         (("llama3-8b", "--global-batch", "0"), 2, "0 is not in the range"),
         (("llama3-8b", "--zero", "4"), 2, "4 is not in the range"),
         (
