@@ -206,11 +206,6 @@ def page() -> str:
 
 
 _REASONS = {
-    "coreweave-gb200-144": "NVLS over several trays takes about 1 ms more than its constants say (the "
-    "measured times grow by 2.39 us/MB from 1.0 ms); NCCL's cap of 96 GB/s a channel is 8 % below the "
-    "slope's 831 GB/s.",
-    "coreweave-gb200-1440": "measured times grow by 4.65 us/MB from 4.8 ms: a start that no constant of "
-    "NCCL's explains; the slope is 430 GB/s, netplan's 8 channels of 48 GB/s are 384.",
     "h100-roce-5-tree-thread": "one figure whose size is not said.",
     "a100-hdr-2-thread": "one figure whose size is not said.",
     "v100-edr-8-thread": "one figure whose size is not said; EDR in PCIe 3.0 hosts, 10.9 of 12.5 GB/s a NIC.",

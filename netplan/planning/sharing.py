@@ -139,7 +139,7 @@ def best_sizes(free: list[int], switch_h: float) -> list[int]:
     >>> best_sizes([10, 20, 20, 10], switch_h=0.2)
     [10, 20, 20, 10]
     """
-    sizes = sorted(set(free))
+    sizes = sorted({0, *free})  # 0: to wait an hour costs nothing, to come back does
     best, plan = -math.inf, list(free)
     for first in sizes:
         if first > free[0]:

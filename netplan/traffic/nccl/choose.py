@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 _UP_TO = ((160e9, "volta"), (320e9, "ampere"), (600e9, "hopper"))
 
 
-#: Starts of NVLS that an all-reduce on one host takes: one to reduce, one to multicast. NCCL's model has one;
-#: three published tables of H100 hosts (AWS, Azure, DGX Cloud) show about 50 us beside bytes over bandwidth.
-NVLS_START = 2
-
-
 @dataclass(frozen=True)
 class Choice:
     """What NCCL runs."""
@@ -102,8 +97,7 @@ def software_of(cluster: Cluster, kind: str, algorithm: str, protocol: str, size
     factor = model.correction(cluster, algorithm, protocol, size)
     own = model.bandwidth(cluster, kind, algorithm, protocol, nics=False) * factor * 1e9
     fixed = model.latency(cluster, kind, algorithm, protocol) * 1e-6
-    if algorithm == "nvls" and kind == "all-reduce":
-        fixed *= NVLS_START
+    fixed += model.fill_s(cluster, kind, algorithm, size)
     penalty = {"tree": 0.92, "pat": 0.75}.get(algorithm, 1.0)
     return Software(
         latency_s=fixed,

@@ -12,18 +12,29 @@ floor(log2 k) net``; PAT: ``floor(log2 k) net / 3.5 + 2.8 us n``; on top of each
 Channels: NCCL searches the graph of the host for as many channels of as high a speed as fit. Here:
 of the speeds that NCCL tries, the one whose channels together carry the most through the NICs and
 through NVLink (of which a GPU carries (r-1)/r of all r channels, as it sends one into its NIC). For
-8 NICs of 400G: 8 channels of 48 GB/s, 0.96 of line rate. NVLS takes a channel a GPU, up to 8, of the
+8 NICs of 400G: 8 channels of 48 GB/s, 0.96 of line rate. NVLS takes a channel a GPU, up to 9, of the
 highest speed of which NVLink carries 1 + 1/g.
 
-NCCL's factor 1.4 on the latency of Simple rings and its caps of NVLS-tree on more than two hosts
-belong to its *choice* only. For the *time* they are left out: the efficiencies that Alibaba published
-with SimAI for 2 to 128 hosts of 8 x 400G are met without the factor within 4 % in the mean from 1 GiB
-up and without bias, with it they are 5 to 10 % higher from 32 hosts on (`docs/reference/measurements.md`).
+NCCL's factor 1.4 on the latency of Simple rings and its caps of NVLS-tree belong to its *choice* only. For
+the *time* they are left out: the efficiencies that Alibaba published with SimAI for 2 to 128 hosts of 8 x
+400G are met without the factor within 4 % in the mean from 1 GiB up and without bias, with it they are 5 to
+10 % higher from 32 hosts on; tables of NVLS-tree on 2, 12 and 20 hosts lie above the caps
+(`docs/reference/measurements.md`).
+
+An all-reduce with NVLS is a pipeline of loops; a loop takes a chunk of every channel and head (GPU of a
+host), and its length follows from the size (`chunk_bytes`: 16 to 128 KiB). Until the pipeline is full
+
+    2 max(floor(log2 k), 1) loops of channels x heads x chunk bytes
+
+pass at the full rate, which the time counts and NCCL's choice does not. 72 GPUs of a domain make a loop of
+up to 226 MB: half a millisecond. The chunks are NCCL's; that 2 loops fill the pipeline for 1 and 2 hosts,
+and 2 more each level of the tree, is netplan's, read off the tables of H100 hosts (1, 2 and 12 of them).
 
 Left out: PCIe, NUMA, C2C and PXN paths, hosts without NVSwitch, tuner plugins.
 
-Source: NVIDIA/nccl src/graph/tuning.cc, src/graph/search.cc, release 2.30. The rule of 8 NVLS channels
-is netplan's, from tables of GB200 NVL72 (`docs/reference/measurements.md`).
+Source: NVIDIA/nccl src/graph/tuning.cc, src/graph/search.cc, src/enqueue.cc (chunks), release 2.30. The
+rule of 9 NVLS channels is netplan's: the slopes of the tables of 2 and 20 GB200 NVL72, 831 and 430 GB/s, are
+what NVLink and 9 x 48 GB/s allow (`docs/reference/measurements.md`).
 """
 
 from __future__ import annotations
@@ -35,7 +46,19 @@ from functools import cached_property
 from netplan.traffic.nccl import constants as c
 
 #: Channels of NVLS, at most.
-NVLS_CHANNELS = 8
+NVLS_CHANNELS = 9
+
+#: Channels whose chunks a loop of NVLS takes, by architecture: on one host, on several.
+_NVLS_LOOP = ((0, 0), (0, 0), (16, 16), (32, 24))
+
+#: Chunk of NVLS [bytes], and of its tree from so many hosts on.
+_CHUNK, _TREE_CHUNK, _TREE_HOSTS = 131072, 65536, 4
+
+#: A message of fewer so many loops gets smaller chunks: loops and chunk, NVLS and NVLS-tree.
+_SMALLER = {
+    "nvls": ((64, 65536), (8, 32768), (2, 16384)),
+    "nvls-tree": ((4, 65536), (1, 32768)),
+}
 
 #: A lower speed counts as better where its channels together carry this much more.
 _BETTER = 1.05
@@ -227,7 +250,7 @@ def bandwidth(cluster: Cluster, kind: str, algorithm: str, protocol: str, *, nic
     return total * ring
 
 
-def _nvls(cluster: Cluster, kind: str, algorithm: str, *, nics: bool) -> float:
+def _nvls(cluster: Cluster, kind: str, algorithm: str, *, nics: bool, caps: bool = True) -> float:
     """Return the bandwidth of NVLS, alone, over trees or over trees in the switches [GB/s]."""
     count, inside, between = cluster.nvls
     inside *= c.NVLS_EFFICIENCY[cluster.row] * (count - 1) / max(count, 1)
@@ -237,11 +260,51 @@ def _nvls(cluster: Cluster, kind: str, algorithm: str, *, nics: bool) -> float:
     speed = inside * (2 if kind == "all-reduce" else (g - 1) / g)
     if cluster.hosts > 1 and (nics or g > count):
         speed = min(speed, between * (2 if cluster.scale == 1 or algorithm == "in-network" else 1))
-    if algorithm == "nvls-tree" and (nics or cluster.scale == 1):
-        # Beyond two hosts the caps lie below what tables of 400G clusters show; they count in the choice.
+    if algorithm == "nvls-tree" and nics and caps:  # in the choice: tables of clusters lie above them
         speed = min(speed, c.NVLS_TREE_MOST[cluster.row][cluster.scale])
     factor = cluster.ranks / steps(kind, cluster.ranks) if kind == "all-reduce" else 1.0
     return count * speed * factor
+
+
+def chunk_bytes(cluster: Cluster, algorithm: str, size: float) -> int:
+    """Return the chunk that a channel of NVLS takes of a message for each head [bytes].
+
+    Parameters
+    ----------
+    cluster
+        The hosts.
+    algorithm
+        ``nvls``, also with ``in-network``, or ``nvls-tree``.
+    size
+        Bytes of the message.
+
+    Examples
+    --------
+    >>> one = Cluster(1, 8, 8, 50.0, 370.8, "hopper")
+    >>> [chunk_bytes(one, "nvls", size) >> 10 for size in (2**30, 2**30 - 1, 2**25, 2**20)]
+    [128, 64, 32, 16]
+    """
+    chunk = _CHUNK
+    if algorithm == "nvls-tree" and cluster.hosts >= _TREE_HOSTS:
+        chunk = _TREE_CHUNK
+    for loops, smaller in _SMALLER["nvls-tree" if algorithm == "nvls-tree" else "nvls"]:
+        if size < loops * _nvls_lanes(cluster) * chunk and chunk > smaller:
+            chunk = smaller
+    return chunk
+
+
+def _nvls_lanes(cluster: Cluster) -> float:
+    """Return how many chunks a loop of NVLS takes: channels times heads."""
+    return _NVLS_LOOP[cluster.row][min(cluster.scale, 1)] * cluster.per_host
+
+
+def fill_s(cluster: Cluster, kind: str, algorithm: str, size: float) -> float:
+    """Return the time until the pipeline of an all-reduce with NVLS is full [s]; 0 for what has none."""
+    if kind != "all-reduce" or algorithm not in ("nvls", "nvls-tree", "in-network"):
+        return 0.0
+    depth = cluster.hosts.bit_length() - 1 if algorithm == "nvls-tree" else 1
+    loops = 2 * max(depth, 1) * _nvls_lanes(cluster) * chunk_bytes(cluster, algorithm, size)
+    return loops / (_nvls(cluster, kind, algorithm, nics=True, caps=False) * 1e9)
 
 
 def correction(cluster: Cluster, algorithm: str, protocol: str, size: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from netplan.errors import ModelRangeError, SpecError
@@ -40,6 +40,7 @@ def value(sizes, switch_h):
     free=st.lists(st.integers(0, 6), min_size=1, max_size=6),
     switch=st.sampled_from([0.0, 0.1, 0.3, 0.7, 2.0]),
 )
+@example(free=[1, 3, 3, 3, 3], switch=2.0)  # best: wait the first hour
 def test_best_sizes_against_all(free, switch):
     found = best_sizes(free, switch)
     assert all(size <= room for size, room in zip(found, free, strict=True))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netplan import api
-from netplan.traffic.nccl import Cluster, bandwidth, cluster_of, latency, time_s
+from netplan.traffic.nccl import Cluster, bandwidth, cluster_of, latency, model, time_s
 from netplan.traffic.nccl import constants as c
 from netplan.traffic.nccl.model import algorithms, correction, protocols
 from netplan.traffic.placement import place_ranks
@@ -178,3 +178,28 @@ def test_the_gpu_by_its_scale_up_rate(scale_up, architecture):
     assert cluster_of(fabric, spec, placement).architecture == architecture
     h20 = spec.model_copy(update={"gpu": "h20"})
     assert cluster_of(fabric, h20, placement).architecture == "hopper"
+
+
+def test_nvls_fills_a_pipeline_of_its_chunks():
+    """16 channels x 8 heads x 128 KiB twice on one host; on 12 hosts (depth 3) six times 64 KiB."""
+    one = model.Cluster(1, 8, 8, 50.0, 370.8, "hopper")
+    large, rate = 2**30, model.bandwidth(one, "all-reduce", "nvls", "simple") * 1e9
+    assert model.fill_s(one, "all-reduce", "nvls", large) == pytest.approx(2 * 16 * 8 * 2**17 / rate)
+    assert model.fill_s(one, "all-reduce", "nvls", large - 1) == pytest.approx(2 * 16 * 8 * 2**16 / rate)
+    many = model.Cluster(12, 96, 8, 50.0, 370.8, "hopper")
+    bus = 8 * 48e9  # 8 NICs at 0.96 of 400G, of which an all-reduce of 96 ranks moves 2 x 95/96
+    assert model.fill_s(many, "all-reduce", "nvls-tree", large) == pytest.approx(
+        6 * 16 * 8 * 2**16 / (bus * 96 / 190)
+    )
+    assert model.fill_s(one, "all-gather", "nvls", large) == 0.0
+    assert model.fill_s(many, "all-reduce", "ring", large) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("hosts", "size", "chunk"),
+    [(1, 8e9, 64), (1, 20e9, 128), (1, 1e9, 32), (2, 2**30, 128), (2, 2**29, 64), (20, 2**30, 64)],
+)
+def test_chunks_of_a_domain_of_72_gpus(hosts, size, chunk):
+    """32 channels on one domain, 24 on several, x 72: NCCL's thresholds 64, 8, 2 and 4, 1 loops."""
+    cluster = model.Cluster(hosts, 72 * hosts, 72, 50.0, 721.8, "blackwell")
+    assert model.chunk_bytes(cluster, "nvls" if hosts == 1 else "nvls-tree", size) == chunk << 10
